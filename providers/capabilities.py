@@ -16,7 +16,10 @@ class Capability(StrEnum):
 
 
 ORIGINAL_SIX = frozenset(Capability) - {Capability.DELIVERY}
-"""The set of the first catalogs. A selection that advertises and requires exactly it stays valid for ever."""
+"""The set of the first catalogs.
+
+A selection that advertises and requires exactly it stays valid for ever.
+"""
 
 EARLIER_SETS: tuple[frozenset[Capability], ...] = (ORIGINAL_SIX,)
 """Every set that a later catalog extended, oldest first."""

@@ -1,4 +1,6 @@
-"""What an adapter may raise. Drivers' errors are translated once, by SQLSTATE or status, with the cause chained.
+"""What an adapter may raise.
+
+Drivers' errors are translated once, by SQLSTATE or status, with the cause chained.
 
 Messages are for operators: they hold no content, no identifier of a caller, no credential.
 """
@@ -9,15 +11,24 @@ class ProviderError(Exception):
 
 
 class ProviderUnavailableError(ProviderError):
-    """The store cannot be reached, is starting, or its pool is exhausted. Nothing was written. Retryable."""
+    """The store cannot be reached, is starting, or its pool is exhausted.
+
+    Nothing was written. Retryable.
+    """
 
 
 class ProviderTimeoutError(ProviderError):
-    """The time given ran out before anything was sent that could write. Nothing was written. Retryable."""
+    """The time given ran out before anything was sent that could write.
+
+    Nothing was written. Retryable.
+    """
 
 
 class OutcomeUnknownError(ProviderError):
-    """A commit was sent and no answer came back. It may have been applied. Retryable with the same receipt key."""
+    """A commit was sent and no answer came back.
+
+    It may have been applied. Retryable with the same receipt key.
+    """
 
 
 class ProviderThrottledError(ProviderError):
@@ -38,11 +49,17 @@ class StoredDataInvalidError(ProviderError):
 
 
 class ResourceMismatchError(ProviderError):
-    """The live resource is not the configured one: other id, other generation, or no marker. Not retryable."""
+    """The live resource is not the configured one: other id, other generation, or no marker.
+
+    Not retryable.
+    """
 
 
 class NegotiationRefusedError(ProviderError):
-    """The live resource is not fit to keep memory. ``fact`` names what is wrong in one word. Not retryable."""
+    """The live resource is not fit to keep memory.
+
+    ``fact`` names what is wrong in one word. Not retryable.
+    """
 
     def __init__(self, message: str, *, fact: str) -> None:
         """Keep the fact, such as ``schema``, ``identity`` or ``rights``."""
@@ -60,7 +77,10 @@ class CapabilityMissingError(ProviderError):
 
 
 class WriteSetInvalidError(ProviderError):
-    """The write set breaks its own rules or limits: a bug of the caller, found before anything was sent. Not retryable."""
+    """The write set breaks its own rules or limits.
+
+    A bug of the caller, found before anything was sent. Not retryable.
+    """
 
 
 class ProviderClosedError(ProviderError):

@@ -1,6 +1,7 @@
 """The vocabulary of the storage contract: records, revisions and what one commit may hold.
 
-All types are frozen and neutral: no driver type, no wire type. Times are aware UTC datetimes with microseconds.
+All types are frozen and neutral: no driver type, no wire type. Times are aware UTC datetimes with
+microseconds.
 Identifiers are 1-256 ASCII letters, digits and ``. _ : -``, compared byte for byte (004-48).
 """
 
@@ -154,7 +155,10 @@ class ProjectKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacet:
-    """What is known about a record as a memory. Absent is ``None``; limits are the broker's to check."""
+    """What is known about a record as a memory.
+
+    Absent is ``None``; limits are the broker's to check.
+    """
 
     memory_kind: MemoryKind | None = None
     delivery_policy: DeliveryPolicy | None = None
@@ -193,7 +197,8 @@ class Content:
 class Revision:
     """One immutable snapshot of a record (004-52).
 
-    ``revision`` counts from 1 without a gap; ``previous_revision_id`` links to the revision before and is ``None`` at 1.
+    ``revision`` counts from 1 without a gap; ``previous_revision_id`` links to the revision before
+    and is ``None`` at 1.
     ``actor_fingerprint`` is 64 lower-case hex digits (004-20), or ``None`` in imported history.
     """
 
@@ -221,7 +226,8 @@ class Revision:
 class Record:
     """A head: the newest revision of a record, and when its first one was written.
 
-    That a head equals its newest revision holds by construction; its update time is ``current.create_time``.
+    That a head equals its newest revision holds by construction; its update time is
+    ``current.create_time``.
     """
 
     current: Revision
@@ -248,8 +254,10 @@ class ReceiptKey:
 class IdempotencyReceipt:
     """The proof that a write happened. Committed with it, kept for ever, never changed (004-63).
 
-    It holds references and no content: the reply is rebuilt from immutable revisions. ``fingerprint`` is 64 lower-case
-    hex digits over the normalised request. ``outcome`` holds enum names, booleans and numbers, at most 1 KiB as JSON.
+    It holds references and no content: the reply is rebuilt from immutable revisions.
+    ``fingerprint`` is 64 lower-case
+    hex digits over the normalised request. ``outcome`` holds enum names, booleans and numbers, at
+    most 1 KiB as JSON.
     """
 
     key: ReceiptKey
@@ -263,7 +271,7 @@ class IdempotencyReceipt:
 
 @dataclass(frozen=True, slots=True)
 class HeadPut:
-    """A head to put, and the revision it replaces: ``None`` where the record must not exist (004-55)."""
+    """A head to put over the revision it expects; ``None``: the record must not exist (004-55)."""
 
     record: Record
     expected_revision: int | None
@@ -271,7 +279,10 @@ class HeadPut:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Takes a key for a record. ``held_by`` names the record that must hold it now; ``None``: nobody may."""
+    """Takes a key for a record.
+
+    ``held_by`` names the record that must hold it now; ``None``: nobody may.
+    """
 
     key: str
     record_id: str
@@ -299,8 +310,10 @@ class Tombstone:
 class AcceptedEffect:
     """The redacted receipt of an accepted decision, and the intent to deliver it (004-72).
 
-    ``sequence`` counts from 1 inside the stream of (tenant, project, run); committing it expects the stream's counter to
-    be ``sequence - 1``. ``receipt`` holds the other fields of the receipt: identifiers, numbers and times, no content.
+    ``sequence`` counts from 1 inside the stream of (tenant, project, run); committing it expects
+    the stream's counter to
+    be ``sequence - 1``. ``receipt`` holds the other fields of the receipt: identifiers, numbers and
+    times, no content.
     """
 
     receipt_id: str
@@ -314,9 +327,12 @@ class AcceptedEffect:
 class WriteSet:
     """All that one commit applies, or none of it.
 
-    Each head appends its ``current`` revision; ``history`` holds further revisions of the same heads (imports).
-    A key occurs at most once among claims, releases and tombstones. ``graph_expected`` and ``transfer_expected`` are the
-    counters read by ``load``: committing advances them by one. A set that puts a tombstone advances the transfer counter
+    Each head appends its ``current`` revision; ``history`` holds further revisions of the same
+    heads (imports).
+    A key occurs at most once among claims, releases and tombstones. ``graph_expected`` and
+    ``transfer_expected`` are the
+    counters read by ``load``: committing advances them by one. A set that puts a tombstone advances
+    the transfer counter
     too, expected or not.
     """
 
@@ -335,7 +351,10 @@ class WriteSet:
 
 @dataclass(frozen=True, slots=True)
 class ResourceIdentity:
-    """Which resource this is, and which life of it: raised by the operator when a backup is restored."""
+    """Which resource this is,
+
+    and which life of it: raised by the operator when a backup is restored.
+    """
 
     resource_id: str
     generation: int

@@ -1,4 +1,7 @@
-"""The request and result shapes of ``IMemoryProvider``. Clauses that govern them stand in ``interface.py``."""
+"""The request and result shapes of ``IMemoryProvider``.
+
+Clauses that govern them stand in ``interface.py``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,12 +23,16 @@ from providers.model import (
     Trust,
 )
 
-# ------------------------------------------------------------------------------------------------ negotiation
+# ------------------------------------------------------------------------------------------------
+negotiation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Negotiated:
-    """What the live resource is and can do. ``absent`` gives the reason for each capability that is not there."""
+    """What the live resource is and can do.
+
+    ``absent`` gives the reason for each capability that is not there.
+    """
 
     resource: ResourceIdentity
     adapter_version: str
@@ -35,7 +42,8 @@ class Negotiated:
     absent: Mapping[Capability, str] = field(default_factory=dict)
 
 
-# ------------------------------------------------------------------------------------------------ load
+# ------------------------------------------------------------------------------------------------
+load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +87,8 @@ class ChainLink:
 class Loaded:
     """What was found; what is absent is left out. Counters that were never advanced are 0.
 
-    ``chain`` starts with the record asked for and holds at most 66 links: one more than a chain may have.
+    ``chain`` starts with the record asked for and holds at most 66 links: one more than a chain may
+    have.
     """
 
     heads: Mapping[str, Record] = field(default_factory=dict)
@@ -92,7 +101,8 @@ class Loaded:
     stream: int = 0
 
 
-# ------------------------------------------------------------------------------------------------ commit
+# ------------------------------------------------------------------------------------------------
+commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The receipt key holds a receipt of the same method and fingerprint. Nothing was applied now."""
+    """The receipt key holds a receipt of the same method and fingerprint.
+
+    Nothing was applied now.
+    """
 
     receipt: IdempotencyReceipt
 
@@ -114,7 +127,10 @@ class IdempotencyReused:
 
 @dataclass(frozen=True, slots=True)
 class Tombstoned:
-    """A key that must be free of tombstones, or was to be claimed, holds one. Nothing was applied."""
+    """A key that must be free of tombstones, or was to be claimed, holds one.
+
+    Nothing was applied.
+    """
 
     key: str
 
@@ -128,7 +144,10 @@ class AlreadyExists:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTaken:
-    """Another record than expected holds a key; ``None``: nobody does any more. Nothing was applied. Decide again."""
+    """Another record than expected holds a key; ``None``: nobody does any more.
+
+    Nothing was applied. Decide again.
+    """
 
     key: str
     record_id: str | None
@@ -136,12 +155,18 @@ class ClaimTaken:
 
 @dataclass(frozen=True, slots=True)
 class GraphConflict:
-    """The decision-graph or transfer counter moved since ``load``. Nothing was applied. Decide again."""
+    """The decision-graph or transfer counter moved since ``load``.
+
+    Nothing was applied. Decide again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Contended:
-    """The stream counter moved, or the store gave up on a lock. Nothing was applied. Decide again."""
+    """The stream counter moved, or the store gave up on a lock.
+
+    Nothing was applied. Decide again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +189,16 @@ CommitOutcome = (
     | StaleRevision
 )
 
-# ------------------------------------------------------------------------------------------------ histories, search
+# ------------------------------------------------------------------------------------------------
+histories, search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionsRequest:
-    """A page of a record's history, newest first. ``before``: only revisions below it. ``limit`` 1-100."""
+    """A page of a record's history, newest first.
+
+    ``before``: only revisions below it. ``limit`` 1-100.
+    """
 
     project: ProjectKey
     agent_id: str
@@ -180,7 +209,10 @@ class RevisionsRequest:
 
 @dataclass(frozen=True, slots=True)
 class RevisionsPage:
-    """The page, and whether older revisions follow it. ``found`` is false when agent and record do not match."""
+    """The page, and whether older revisions follow it.
+
+    ``found`` is false when agent and record do not match.
+    """
 
     found: bool
     revisions: tuple[Revision, ...] = ()
@@ -197,9 +229,12 @@ class SearchPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """Heads of one agent, or of all agents where ``agent_id`` is ``None``. Empty sets do not filter. ``limit`` 1-100.
+    """Heads of one agent, or of all agents where ``agent_id`` is ``None``.
 
-    ``text`` is a substring of type, title, content or a tag; case is folded. Every tag must be present, case folded.
+    Empty sets do not filter. ``limit`` 1-100.
+
+    ``text`` is a substring of type, title, content or a tag; case is folded. Every tag must be
+    present, case folded.
     Importance bounds are inclusive; times are half-open.
     """
 
@@ -228,7 +263,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatesRequest:
-    """What may enter the context of one agent's run (004-89). ``limit`` 1-10,001; one more than the caller allows."""
+    """What may enter the context of one agent's run (004-89).
+
+    ``limit`` 1-10,001; one more than the caller allows.
+    """
 
     project: ProjectKey
     agent_id: str
@@ -240,7 +278,8 @@ class CandidatesRequest:
 class Candidates:
     """Candidates in order.
 
-    By kind (decision, memory, session context), importance descending as a number, update time descending,
+    By kind (decision, memory, session context), importance descending as a number, update time
+    descending,
     record id ascending. ``truncated_bytes`` is true when 16 MiB of content were reached first.
     """
 
@@ -250,7 +289,10 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRequest:
-    """Whole chains of one agent's memories and decisions (004-82). ``record_ids`` empty: all of them."""
+    """Whole chains of one agent's memories and decisions (004-82).
+
+    ``record_ids`` empty: all of them.
+    """
 
     project: ProjectKey
     agent_id: str
@@ -262,13 +304,17 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Chains by kind, then record id; revisions oldest first. ``exceeded`` names the first limit that was passed."""
+    """Chains by kind, then record id; revisions oldest first.
+
+    ``exceeded`` names the first limit that was passed.
+    """
 
     chains: tuple[tuple[Record, tuple[Revision, ...]], ...]
     exceeded: str | None = None
 
 
-# ------------------------------------------------------------------------------------------------ delivery
+# ------------------------------------------------------------------------------------------------
+delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +329,10 @@ class AcquireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """The lease, or why there is none: ``token`` is ``None`` when delivered, leased, or behind an earlier effect."""
+    """The lease, or why there is none: ``token`` is ``None`` when delivered, leased,
+
+    or behind an earlier effect.
+    """
 
     token: str | None
     effect: AcceptedEffect | None
@@ -311,7 +360,10 @@ class EffectRequest:
 
 @dataclass(frozen=True, slots=True)
 class EffectFound:
-    """The effect and where its delivery stands; ``effect`` is ``None`` when the run has no such effect."""
+    """
+
+    he effect and where its delivery stands; ``effect`` is ``None`` when the run has no such effect.
+    """
 
     effect: AcceptedEffect | None
     delivered: bool = False
@@ -338,7 +390,10 @@ class PendingEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyQuery:
-    """Tombstones among keys: what an import asks after it read the transfer counter. At most 1,000 keys."""
+    """Tombstones among keys: what an import asks after it read the transfer counter.
+
+    At most 1,000 keys.
+    """
 
     project: ProjectKey
     keys: tuple[str, ...]
