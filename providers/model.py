@@ -351,9 +351,9 @@ class WriteSet:
 
 @dataclass(frozen=True, slots=True)
 class ResourceIdentity:
-    """Which resource this is,
+    """Which resource this is, and which life of it.
 
-    and which life of it: raised by the operator when a backup is restored.
+    The operator raises the generation when a backup is restored.
     """
 
     resource_id: str

@@ -23,8 +23,7 @@ from providers.model import (
     Trust,
 )
 
-# ------------------------------------------------------------------------------------------------
-negotiation
+# -------------------- negotiation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +41,7 @@ class Negotiated:
     absent: Mapping[Capability, str] = field(default_factory=dict)
 
 
-# ------------------------------------------------------------------------------------------------
-load
+# -------------------- load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +99,7 @@ class Loaded:
     stream: int = 0
 
 
-# ------------------------------------------------------------------------------------------------
-commit
+# -------------------- commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +186,7 @@ CommitOutcome = (
     | StaleRevision
 )
 
-# ------------------------------------------------------------------------------------------------
-histories, search
+# -------------------- histories, search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,8 +309,7 @@ class Export:
     exceeded: str | None = None
 
 
-# ------------------------------------------------------------------------------------------------
-delivery
+# -------------------- delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,10 +324,7 @@ class AcquireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """The lease, or why there is none: ``token`` is ``None`` when delivered, leased,
-
-    or behind an earlier effect.
-    """
+    """The lease; ``token`` is ``None`` when delivered, leased, or behind an earlier effect."""
 
     token: str | None
     effect: AcceptedEffect | None
@@ -360,9 +352,9 @@ class EffectRequest:
 
 @dataclass(frozen=True, slots=True)
 class EffectFound:
-    """
+    """The effect and where its delivery stands.
 
-    he effect and where its delivery stands; ``effect`` is ``None`` when the run has no such effect.
+    ``effect`` is ``None`` when the run has no such effect.
     """
 
     effect: AcceptedEffect | None

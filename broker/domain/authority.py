@@ -17,13 +17,10 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """
-
-    hat one method needs beside a valid token: permissions, and whether the token must be unbound.
+    """What one method needs beside a valid token: permissions, and whether it must be unbound.
 
     AccessPrivateKnowledge and WriteProjects count on the project or the caller's tenant,
-    ReadRunSelection on the project
-    itself (004-06, 004-09). Platform grants never count.
+    ReadRunSelection on the project itself (004-06, 004-09). Platform grants never count.
     """
 
     permissions: frozenset[Permission]

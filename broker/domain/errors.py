@@ -78,9 +78,9 @@ class BrokerError(Exception):
 
 
 class TokenInvalidError(BrokerError):
-    """No usable token: absent, repeated, malformed, expired, or of a foreign issuer,
+    """No usable token (004-03).
 
-    audience or algorithm (004-03).
+    Absent, repeated, malformed, expired, or of a foreign issuer, audience or algorithm.
     """
 
     reason = Reason.TOKEN_INVALID
