@@ -66,9 +66,9 @@ def check_scope(scope: ScopeInput) -> None:
 def check_text(
     violations: Violations, field: str, value: str, limit: int, *, controls: bool = True
 ) -> None:
-    """
+    """Check length and characters of a text.
 
-    heck length and characters of a text; ``controls`` allows control characters other than NUL.
+    ``controls`` allows control characters other than NUL.
     """
     if len(value) > limit:
         violations.append(Violation(field, f"must be at most {limit} code points"))
@@ -115,9 +115,7 @@ def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def checked_content(
     violations: Violations, given: ContentInput, *, importance_default: float | None
 ) -> Content:
-    """
-
-    heck and normalise the content set; the result counts only if nothing was added to
+    """Heck and normalise the content set; the result counts only if nothing was added to
     ``violations``.
     """
     content = Content(

@@ -120,9 +120,7 @@ def updated(
     tier_cap: OriginTier,
     stamp: Stamp,
 ) -> HeadPut:
-    """
-
-    eturn the head after an edit: same state, trust by what changed, a tier no higher than the
+    """Eturn the head after an edit: same state, trust by what changed, a tier no higher than the
     editor's.
 
     Raises:
@@ -144,10 +142,7 @@ def updated(
 
 
 def _edited_trust(before: Revision, content: Content, facet: MemoryFacet | None) -> Trust:
-    """
-
-    rust REJECTED survives every edit; a memory or decision that says something else is pending.
-    """
+    """Rust REJECTED survives every edit; a memory or decision that says something else is pending."""
     if before.trust is Trust.REJECTED or before.kind is Kind.SESSION_CONTEXT:
         return before.trust
     if before.kind is Kind.DECISION:
