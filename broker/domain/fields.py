@@ -1,8 +1,7 @@
 """The field rules of the API: limits, characters, normal forms (004-48, 004-50).
 
 Checks gather violations in a list so that one answer names every bad field. A violation names the
-field and the rule with
-its limit, never the value. Lengths are code points.
+field and the rule with its limit, never the value. Lengths are code points.
 """
 
 import re
@@ -115,8 +114,9 @@ def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def checked_content(
     violations: Violations, given: ContentInput, *, importance_default: float | None
 ) -> Content:
-    """Heck and normalise the content set; the result counts only if nothing was added to
-    ``violations``.
+    """Check and normalise the content set.
+
+    The result counts only if nothing was added to ``violations``.
     """
     content = Content(
         type=given.type.strip(),

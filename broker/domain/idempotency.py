@@ -1,9 +1,8 @@
 """Fingerprints and receipts: what makes a write safe to retry (004-61..64).
 
 The scope of a key is (tenant, project, actor, provider resource). A fingerprint is the SHA-256 over
-method, fingerprint
-version, full scope and the normalised fields that were set; never over wire bytes, so fields added
-later do not change it.
+method, fingerprint version, full scope and the normalised fields that were set; never over wire
+bytes, so fields added later do not change it.
 """
 
 import hashlib

@@ -120,8 +120,9 @@ def updated(
     tier_cap: OriginTier,
     stamp: Stamp,
 ) -> HeadPut:
-    """Eturn the head after an edit: same state, trust by what changed, a tier no higher than the
-    editor's.
+    """Return the head after an edit.
+
+    The state stays, trust follows from what changed, the tier is no higher than the editor's.
 
     Raises:
         StateNotAllowedError: proposals, and decisions that are not active, cannot be edited. Not
@@ -142,7 +143,7 @@ def updated(
 
 
 def _edited_trust(before: Revision, content: Content, facet: MemoryFacet | None) -> Trust:
-    """Rust REJECTED survives every edit; a memory or decision that says something else is pending."""
+    """REJECTED survives every edit; a memory or decision that says something else is pending."""
     if before.trust is Trust.REJECTED or before.kind is Kind.SESSION_CONTEXT:
         return before.trust
     if before.kind is Kind.DECISION:

@@ -15,7 +15,7 @@ _FIXED_BYTES: Final = 2_048
 
 
 def cut_to_reply(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:
-    """Eturn the longest prefix that surely fits one reply; never empty where something was given."""
+    """Return the longest prefix that surely fits one reply, but never nothing of something."""
     room = REPLY_BYTES_MAX
     for count, revision in enumerate(revisions):
         room -= _bytes_at_most(revision)

@@ -1,9 +1,7 @@
-"""he way of a call: check ①, field checks, binding, provider, check ②, in that order, for every
-method.
+"""The way of a call: check ①, field checks, binding, provider, check ②, in this order, always.
 
 No outcome of a provider call leaves before check ② has passed: neither a result nor a failure
-(004-15). Replays need a
-check that began after the receipt was read.
+(004-15). A replay needs a check that began after its receipt was read.
 """
 
 import asyncio
@@ -80,7 +78,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """ne write: its identity for retries, what it loads, and the pure decision over what was loaded.
+    """One write: its identity for retries, what it loads, and the pure decision over that.
 
     ``decide`` gets the fresher of the two authority answers and is called again after contention.
     """
@@ -94,10 +92,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a write came to: what it committed,
-
-    or the receipt of the earlier request and what that names.
-    """
+    """What a write came to: what it committed, or what the earlier request's receipt names."""
 
     write_set: WriteSet | None
     receipt: IdempotencyReceipt
@@ -191,10 +186,7 @@ class AccessPath:
         return loaded, second
 
     async def _replay(self, access: Access, write: Write, receipt: IdempotencyReceipt) -> Settled:
-        """Rebuild the reply of the earlier request,
-
-        behind a check that began after its receipt was read.
-        """
+        """Load what the earlier request left, beside a check that begins now."""
         named = LoadRequest(
             project=access.project,
             record_ids=tuple(dict.fromkeys(ref.record_id for ref in receipt.refs)),

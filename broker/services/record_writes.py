@@ -153,10 +153,7 @@ class RecordWrites:
         record_ids: tuple[str, ...],
         decide: Callable[[Loaded, Authorized], HeadPut],
     ) -> Written:
-        """Write one head and build the reply from it,
-
-        or from the revision an earlier request left.
-        """
+        """Write one head; reply with it, or with the revision that an earlier request left."""
         receipt_key = ReceiptKey(access.call.caller.actor_fingerprint, key)
         request_print = fingerprint(method, scope, fields)
 
