@@ -1,0 +1,90 @@
+"""What the owner's checked answer says, as the broker uses it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from broker.domain.call import Call, RunScope
+from broker.domain.errors import BrokerError
+
+
+class Permission(StrEnum):
+    """The permissions the broker asks for, as callers read them in errors."""
+
+    ACCESS_PRIVATE_KNOWLEDGE = "AccessPrivateKnowledge"
+    READ_RUN_SELECTION = "ReadRunSelection"
+    WRITE_PROJECTS = "WriteProjects"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one method needs beside a valid token: permissions, and whether it must be unbound.
+
+    AccessPrivateKnowledge and WriteProjects count on the project or the caller's tenant,
+    ReadRunSelection on the project itself (004-06, 004-09). Platform grants never count.
+    """
+
+    permissions: frozenset[Permission]
+    unbound: bool = False
+
+
+KNOWLEDGE = Need(frozenset({Permission.ACCESS_PRIVATE_KNOWLEDGE, Permission.READ_RUN_SELECTION}))
+"""What every record method needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One selected provider, as the catalog described it when the run was accepted (004-22)."""
+
+    seam: str
+    provider_id: str
+    adapter_version: str
+    options_schema_version: int
+    options_revision: str
+    hosting: str
+    advertised: frozenset[str]
+    required: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSelection:
+    """A checked run selection. ``memory`` is its one exclusive Memory candidate (004-21)."""
+
+    tenant_id: str
+    project_id: str
+    run_id: str
+    project_revision: int
+    project_configuration_revision: int
+    platform_runtime_revision: int
+    context_revision: str
+    memory: Candidate
+    max_prompt_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorized:
+    """The outcome of one check that passed. Lives as long as its call and is never kept.
+
+    ``grants_write`` tells whether WriteProjects is held on the project or the caller's tenant.
+    ``selection`` is that of
+    the same snapshot, or the refusal to give once permissions and fields have been judged.
+    """
+
+    call: Call
+    scope: RunScope
+    tenant_id: str
+    membership_revision: int
+    grants_write: bool
+    selection: RunSelection | BrokerError
+
+    def selected(self) -> RunSelection:
+        """Return the run selection.
+
+        Raises:
+            RunSelectionNotFoundError: the run has none. Not retryable.
+            RunSelectionInvalidError: it is malformed or foreign. Not retryable.
+            ProviderSelectionInvalidError: not exactly one exclusive Memory candidate. Not
+            retryable.
+        """
+        if isinstance(self.selection, BrokerError):
+            raise self.selection
+        return self.selection

@@ -1,0 +1,63 @@
+"""Who calls, for what, and until when."""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The verified token of one call and what it says.
+
+    ``bearer`` and ``tenant_selector`` are forwarded to owners unchanged and go nowhere else
+    (004-02). ``tenant_claim`` is
+    an assertion to compare with, never a source of the tenant. ``issuer`` and ``subject`` are
+    compared byte for byte.
+    """
+
+    issuer: str
+    subject: str
+    bearer: str = field(repr=False)
+    tenant_selector: str | None = None
+    tenant_claim: str | None = None
+    bound_project_id: str | None = None
+    bound_run_id: str | None = None
+    purpose: str | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether the token is bound to a project or run."""
+        return self.bound_project_id is not None or self.bound_run_id is not None
+
+    @cached_property
+    def actor_fingerprint(self) -> str:
+        """Lower-case hexadecimal SHA-256 of issuer, newline, subject (004-20)."""
+        return hashlib.sha256(f"{self.issuer}\n{self.subject}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """The run a call acts in. Both parts were checked for syntax."""
+
+    project_id: str
+    run_id: str
+
+
+@dataclass(slots=True)
+class Call:
+    """One call: its caller, its id, its deadline, and how far its commit got.
+
+    ``deadline`` is a time of the event loop's clock, in seconds. ``commit_sent`` turns true before
+    a commit is sent, so
+    that a call that runs out of time can say whether it may have written.
+    """
+
+    caller: Caller
+    request_id: str
+    deadline: float
+    commit_sent: bool = False
+
+    def remaining(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.deadline - asyncio.get_running_loop().time())

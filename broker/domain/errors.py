@@ -1,0 +1,318 @@
+"""Every refusal the broker can give, as a type.
+
+What each is on the wire stands in the one table of the edge.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The reason a caller reads. Equal to the ErrorReason names of the API without their prefix."""
+
+    TOKEN_INVALID = "TOKEN_INVALID"
+    TOKEN_REJECTED_BY_OWNER = "TOKEN_REJECTED_BY_OWNER"
+    KEYS_UNAVAILABLE = "KEYS_UNAVAILABLE"
+    PERMISSION_MISSING = "PERMISSION_MISSING"
+    TOKEN_BINDING_MISMATCH = "TOKEN_BINDING_MISMATCH"
+    TOKEN_BOUND = "TOKEN_BOUND"
+    TOKEN_PURPOSE_BOUND = "TOKEN_PURPOSE_BOUND"
+    SOURCE_NOT_ALLOWED = "SOURCE_NOT_ALLOWED"
+    AUTHORITY_CHANGED = "AUTHORITY_CHANGED"
+    AUTHORITY_UNAVAILABLE = "AUTHORITY_UNAVAILABLE"
+    AUTHORITY_RESPONSE_INVALID = "AUTHORITY_RESPONSE_INVALID"
+    RUN_SELECTION_INVALID = "RUN_SELECTION_INVALID"
+    RUN_SELECTION_NOT_FOUND = "RUN_SELECTION_NOT_FOUND"
+    PROVIDER_SELECTION_INVALID = "PROVIDER_SELECTION_INVALID"
+    PROVIDER_NEGOTIATION_FAILED = "PROVIDER_NEGOTIATION_FAILED"
+    BINDING_MISSING = "BINDING_MISSING"
+    RUN_SELECTION_CHANGED = "RUN_SELECTION_CHANGED"
+    BINDING_MISMATCH = "BINDING_MISMATCH"
+    CAPABILITY_MISSING = "CAPABILITY_MISSING"
+    RECORD_NOT_FOUND = "RECORD_NOT_FOUND"
+    REVISION_NOT_FOUND = "REVISION_NOT_FOUND"
+    REVISION_STALE = "REVISION_STALE"
+    CONCURRENT_WRITE = "CONCURRENT_WRITE"
+    FIELD_INVALID = "FIELD_INVALID"
+    PAGE_TOKEN_INVALID = "PAGE_TOKEN_INVALID"
+    STATE_NOT_ALLOWED = "STATE_NOT_ALLOWED"
+    TOMBSTONED = "TOMBSTONED"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
+    PROVIDER_UNAVAILABLE = "PROVIDER_UNAVAILABLE"
+    STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE"
+    OVERLOADED = "OVERLOADED"
+    COMMIT_OUTCOME_UNKNOWN = "COMMIT_OUTCOME_UNKNOWN"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    PROVIDER_THROTTLED = "PROVIDER_THROTTLED"
+    STORAGE_FULL = "STORAGE_FULL"
+    STORED_DATA_INVALID = "STORED_DATA_INVALID"
+    INTERNAL = "INTERNAL"
+    REPLY_TOO_LARGE = "REPLY_TOO_LARGE"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One bad field: its path in the request, and the rule with its limit. Never the value."""
+
+    field: str
+    rule: str
+
+
+class BrokerError(Exception):
+    """Base of all refusals.
+
+    ``message`` says what is wrong and what to do, without content, identifiers or input.
+    ``metadata`` goes to the caller
+    as it is: only enum names, numbers and the broker's own names.
+    """
+
+    reason: Reason = Reason.INTERNAL
+
+    def __init__(self, message: str, *, metadata: Mapping[str, str] | None = None) -> None:
+        """Keep the message and the metadata for the caller."""
+        super().__init__(message)
+        self.message = message
+        self.metadata: dict[str, str] = dict(metadata or {})
+
+
+class TokenInvalidError(BrokerError):
+    """No usable token (004-03).
+
+    Absent, repeated, malformed, expired, or of a foreign issuer, audience or algorithm.
+    """
+
+    reason = Reason.TOKEN_INVALID
+
+
+class TokenRejectedByOwnerError(BrokerError):
+    """The owner does not accept the caller's token."""
+
+    reason = Reason.TOKEN_REJECTED_BY_OWNER
+
+
+class KeysUnavailableError(BrokerError):
+    """The issuer's keys are unreachable and those known are too old. Retryable."""
+
+    reason = Reason.KEYS_UNAVAILABLE
+
+
+class PermissionMissingError(BrokerError):
+    """The caller lacks a permission, or does not know the project (004-05..09)."""
+
+    reason = Reason.PERMISSION_MISSING
+
+    def __init__(self, permission: str) -> None:
+        """Name the permission that is missing."""
+        super().__init__(f"the caller lacks {permission} here", metadata={"permission": permission})
+
+
+class TokenBindingMismatchError(BrokerError):
+    """The token is bound to another project or run (004-10)."""
+
+    reason = Reason.TOKEN_BINDING_MISMATCH
+
+
+class TokenBoundError(BrokerError):
+    """The method needs a token that is bound to no project and no run."""
+
+    reason = Reason.TOKEN_BOUND
+
+
+class TokenPurposeBoundError(BrokerError):
+    """The token is bound to a purpose (004-11)."""
+
+    reason = Reason.TOKEN_PURPOSE_BOUND
+
+
+class SourceNotAllowedError(BrokerError):
+    """The caller may not claim this source type."""
+
+    reason = Reason.SOURCE_NOT_ALLOWED
+
+
+class AuthorityChangedError(BrokerError):
+    """The caller's identity changed between the two checks (004-17)."""
+
+    reason = Reason.AUTHORITY_CHANGED
+
+
+class AuthorityUnavailableError(BrokerError):
+    """The owner is unreachable, too slow or overloaded (004-14). Retryable."""
+
+    reason = Reason.AUTHORITY_UNAVAILABLE
+
+
+class AuthorityResponseInvalidError(BrokerError):
+    """The owner's answer about the caller is malformed or does not fit the request (004-13)."""
+
+    reason = Reason.AUTHORITY_RESPONSE_INVALID
+
+
+class RunSelectionInvalidError(BrokerError):
+    """The owner's run selection is malformed or does not fit the request."""
+
+    reason = Reason.RUN_SELECTION_INVALID
+
+
+class RunSelectionNotFoundError(BrokerError):
+    """The run has no accepted selection."""
+
+    reason = Reason.RUN_SELECTION_NOT_FOUND
+
+
+class ProviderSelectionInvalidError(BrokerError):
+    """Not exactly one exclusive memory candidate that equals the catalog (004-21..23, 26)."""
+
+    reason = Reason.PROVIDER_SELECTION_INVALID
+
+
+class ProviderNegotiationFailedError(BrokerError):
+    """The provider's live resource is not fit (004-27)."""
+
+    reason = Reason.PROVIDER_NEGOTIATION_FAILED
+
+
+class BindingMissingError(BrokerError):
+    """The run is not pinned, and this method does not pin (004-29, 004-30)."""
+
+    reason = Reason.BINDING_MISSING
+
+
+class RunSelectionChangedError(BrokerError):
+    """The run selection differs from the pin or changed during the call (004-17, 004-29)."""
+
+    reason = Reason.RUN_SELECTION_CHANGED
+
+
+class BindingMismatchError(BrokerError):
+    """The live resource differs from the pin (004-29)."""
+
+    reason = Reason.BINDING_MISMATCH
+
+
+class CapabilityNotNegotiatedError(BrokerError):
+    """The pin does not hold the capability this method needs."""
+
+    reason = Reason.CAPABILITY_MISSING
+
+    def __init__(self, capability: str) -> None:
+        """Name the capability."""
+        super().__init__(
+            f"the run's provider was not negotiated for {capability}",
+            metadata={"capability": capability},
+        )
+
+
+class RecordNotFoundError(BrokerError):
+    """Absent, of another project or of another agent: one answer for all (004-56)."""
+
+    reason = Reason.RECORD_NOT_FOUND
+
+    def __init__(self) -> None:
+        """Say the same for every cause."""
+        super().__init__("no such record")
+
+
+class RevisionNotFoundError(BrokerError):
+    """The record has no such revision."""
+
+    reason = Reason.REVISION_NOT_FOUND
+
+    def __init__(self) -> None:
+        """Say that the record exists and the revision does not."""
+        super().__init__("the record has no such revision")
+
+
+class StaleRevisionError(BrokerError):
+    """The head is not at the expected revision (004-55)."""
+
+    reason = Reason.REVISION_STALE
+
+    def __init__(self, current: int) -> None:
+        """Tell the current revision."""
+        super().__init__(
+            "the record changed since it was read; read it again",
+            metadata={"current_revision": str(current)},
+        )
+
+
+class ConcurrentWriteError(BrokerError):
+    """Other writers won every attempt within the deadline. Retryable."""
+
+    reason = Reason.CONCURRENT_WRITE
+
+
+class FieldInvalidError(BrokerError):
+    """One or more fields break a rule (004-48). Names each field and its limit."""
+
+    reason = Reason.FIELD_INVALID
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        """Keep all violations; the edge sends at most 16."""
+        super().__init__(f"{violations[0].field}: {violations[0].rule}")
+        self.violations = violations
+
+
+class PageTokenInvalidError(BrokerError):
+    """The page token is malformed or belongs to another request."""
+
+    reason = Reason.PAGE_TOKEN_INVALID
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("page_token does not belong to this request; start again without it")
+
+
+class StateNotAllowedError(BrokerError):
+    """The record's kind, state or trust forbids the change."""
+
+    reason = Reason.STATE_NOT_ALLOWED
+
+
+class TombstonedError(BrokerError):
+    """The content was removed on purpose and may not come back."""
+
+    reason = Reason.TOMBSTONED
+
+
+class IdempotencyKeyReusedError(BrokerError):
+    """The key was used by another request (004-62)."""
+
+    reason = Reason.IDEMPOTENCY_KEY_REUSED
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__("idempotency_key was used by another request; take a new one")
+
+
+class StorageUnavailableError(BrokerError):
+    """The broker's own store is down (004-101). Nothing was written. Retryable."""
+
+    reason = Reason.STORAGE_UNAVAILABLE
+
+
+class OverloadedError(BrokerError):
+    """The admission queue is full; nothing was done. Retryable."""
+
+    reason = Reason.OVERLOADED
+
+
+class DeadlineExceededError(BrokerError):
+    """The call's time ran out; ``outcome`` tells whether a write may have happened."""
+
+    reason = Reason.DEADLINE_EXCEEDED
+
+    def __init__(self, *, outcome_unknown: bool) -> None:
+        """Say whether a write may have happened."""
+        super().__init__(
+            "the deadline passed",
+            metadata={"outcome": "unknown" if outcome_unknown else "not_applied"},
+        )
+
+
+class ReplyTooLargeError(BrokerError):
+    """One item alone exceeds the largest reply."""
+
+    reason = Reason.REPLY_TOO_LARGE

@@ -1,0 +1,110 @@
+"""What the use cases need from outside. Wiring hands in what fulfils it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from broker.domain.authority import Authorized, Need
+from broker.domain.call import Call, RunScope
+from broker.domain.errors import CapabilityNotNegotiatedError
+from providers.capabilities import Capability
+from providers.interface import IMemoryProvider
+from providers.model import ResourceIdentity
+
+
+class AuthorityPort(Protocol):
+    """Asks the owner what the caller may do, afresh every time. Nothing is remembered (004-01)."""
+
+    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+        """Check ①: one owner round trip; permissions are judged, the selection is kept for later.
+
+        Raises:
+            TokenRejectedByOwnerError, PermissionMissingError, TokenBindingMismatchError,
+            TokenBoundError,
+            TokenPurposeBoundError, AuthorityResponseInvalidError: not retryable.
+            AuthorityUnavailableError: retryable.
+            DeadlineExceededError: the call's time ran out.
+        """
+        ...
+
+    async def recheck(self, first: Authorized, need: Need) -> None:
+        """Check ②: the same again, and nothing may have changed since the first (004-15..17).
+
+        Raises:
+            What ``check`` raises.
+            AuthorityChangedError: the identity or tenant differs. Not retryable.
+            RunSelectionChangedError: the selection differs. Not retryable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The one provider of a run and what was negotiated when the run was pinned."""
+
+    provider: IMemoryProvider
+    provider_id: str
+    capabilities: frozenset[Capability]
+
+    def require(self, capability: Capability) -> IMemoryProvider:
+        """Return the provider if the pin holds the capability.
+
+        Raises:
+            CapabilityNotNegotiatedError: it does not. Not retryable.
+        """
+        if capability not in self.capabilities:
+            raise CapabilityNotNegotiatedError(capability)
+        return self.provider
+
+
+class BindingPort(Protocol):
+    """Finds or makes the immutable pin of a run (004-28)."""
+
+    async def bind(self, authorized: Authorized, *, create: bool) -> Bound:
+        """Return the pinned provider of the run; ``create`` pins it on first use.
+
+        Raises:
+            What ``Authorized.selected`` raises.
+            ProviderSelectionInvalidError, ProviderNegotiationFailedError, BindingMissingError,
+            RunSelectionChangedError, BindingMismatchError: not retryable.
+            StorageUnavailableError, providers.errors.ProviderUnavailableError: retryable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """The immutable binding of a run to one life of one resource of one provider (004-28)."""
+
+    tenant_id: str
+    project_id: str
+    run_id: str
+    project_revision: int
+    project_configuration_revision: int
+    context_revision: str
+    provider_id: str
+    adapter_version: str
+    options_schema_version: int
+    options_revision: str
+    resource: ResourceIdentity
+    capabilities: frozenset[str]
+
+
+class PinStore(Protocol):
+    """Keeps pins for ever. Times out and fails as StorageUnavailableError."""
+
+    async def find(self, tenant_id: str, project_id: str, run_id: str) -> Pin | None:
+        """Return the committed pin of a run, or ``None``."""
+        ...
+
+    async def insert_if_absent(self, pin: Pin) -> Pin:
+        """Insert the pin unless the run has one, and return what is committed then."""
+        ...
+
+
+class Clock(Protocol):
+    """The broker's clock."""
+
+    def now(self) -> datetime:
+        """Return the time, aware, UTC, in microseconds."""
+        ...

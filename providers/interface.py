@@ -1,0 +1,237 @@
+"""``IMemoryProvider``: the contract between the broker and a store.
+
+Each clause is numbered and MUST hold; each has a law in ``providers/conformance/laws`` or names
+what brings it.
+Where nothing is promised it says so.
+
+General clauses
+
+- G-1. Every method refuses identifiers it was not made for only by finding nothing: keys are
+  compared byte for byte,
+  case matters, and ``% _ | : / .`` in an identifier mean themselves.
+- G-2. Every key begins with (tenant_id, project_id): equal ids of other tenants and projects are
+  other things, and a key
+  that is a prefix of another reaches nothing of it.
+- G-3. Every method but ``negotiate``, ``ready`` and ``close`` checks the resource marker in the
+  same round trip as its
+  first read and raises ResourceMismatchError when it is absent or not the configured one.
+- G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
+  it passes before a
+  write was sent the call raises ProviderTimeoutError or ProviderUnavailableError; after that
+  OutcomeUnknownError.
+- G-5. Drivers' errors leave only as the types of ``errors.py``, told apart by code and never by
+  text, cause chained.
+- G-6. A method of a capability that is not declared raises CapabilityMissingError and touches
+  nothing.
+- G-7. A document that fails its check raises StoredDataInvalidError; it is never skipped.
+- G-8. Cancelling a read leaves no transaction open and no connection in doubt in the pool.
+  Cancelling a commit closes
+  its connection; whether the commit happened is then unknown.
+- G-9. After ``close`` every method raises ProviderClosedError; ``close`` may be called twice.
+- G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; those are
+  refused with
+  WriteSetInvalidError before anything is sent.
+"""
+
+from abc import ABC, abstractmethod
+
+from providers.capabilities import Capability
+from providers.errors import CapabilityMissingError
+from providers.model import WriteSet
+from providers.requests import (
+    Acquired,
+    AcquireRequest,
+    Candidates,
+    CandidatesRequest,
+    CommitOutcome,
+    EffectFound,
+    EffectRequest,
+    Export,
+    ExportRequest,
+    KeyQuery,
+    KeysFound,
+    LeaseRequest,
+    Loaded,
+    LoadRequest,
+    Negotiated,
+    PendingEffects,
+    PendingEffectsRequest,
+    RevisionsPage,
+    RevisionsRequest,
+    SearchPage,
+    SearchRequest,
+)
+
+
+class IMemoryProvider(ABC):
+    """One store of records. Instances are safe for concurrent calls on one event loop."""
+
+    @abstractmethod
+    async def negotiate(self, *, timeout: float) -> Negotiated:
+        """Read the live resource and say what it can do.
+
+        - N-1. Reads the live resource on every call; nothing is remembered.
+        - N-2. Returns the marker's resource id and generation; raises ResourceMismatchError when
+          the marker is absent or
+          is not the configured one.
+        - N-3. Raises NegotiationRefusedError when the resource is not fit: wrong schema, wrong
+          name, too many rights.
+        - N-4. Provisions nothing.
+        - N-5. Every capability that is not returned has a reason in ``absent``.
+        """
+
+    @abstractmethod
+    async def ready(self, *, timeout: float) -> None:
+        """Return when the store answers; raise otherwise.
+
+        - R-1. Raises ProviderUnavailableError or ProviderTimeoutError within ``timeout``, also when
+          the store is frozen.
+        - R-2. Recovers by itself once the store answers again.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Release every connection. See G-9."""
+
+    @abstractmethod
+    async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
+        """Return everything asked for, in one round trip and of one snapshot.
+
+        - L-1. One round trip, whatever is asked for.
+        - L-2. All of one snapshot: a receipt is never seen without the heads it wrote.
+        - L-3. What is absent is left out; no error tells it.
+        - L-4. The chain starts at ``chain_from``, follows superseded-by links inside the project,
+          ends at the first record
+          without a link, at a missing one, or at the first repetition (which is included), and
+          holds at most 66 links.
+        - L-5. A commit whose outcome was returned before the load began is seen by it.
+        """
+
+    @abstractmethod
+    async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        """Apply the whole write set or nothing.
+
+        - C-1. All or nothing, whatever fails and whoever dies.
+        - C-2. Every expected revision is compared with the head as it is when the write happens; of
+          concurrent commits
+          expecting one revision exactly one is applied.
+        - C-3. When several refusals hold the first of this list is returned: Replayed or
+          IdempotencyReused; Tombstoned;
+          AlreadyExists or ClaimTaken; GraphConflict or Contended; StaleRevision.
+        - C-4. A receipt key that holds a receipt gives Replayed when method and fingerprint are
+          equal, IdempotencyReused
+          otherwise; for ever, also after a restart.
+        - C-5. A refused commit leaves nothing behind: its receipt key stays free.
+        - C-6. StaleRevision tells the revision current at the time of the refusal.
+        - C-7. Committed is returned only when the write is durable, where the resource declares
+          durability.
+        - C-8. Revisions and receipts never change afterwards; a record's chain has no gap and each
+          link fits.
+        - C-9. The driver never sends a commit twice: one request on the wire for each call.
+        - C-10. A claim is taken only if the key holds what ``held_by`` says; a key with a tombstone
+          gives Tombstoned.
+          A release of a key that another record holds changes nothing.
+        - C-11. ``must_be_absent`` and ``claims`` both prove that there is no tombstone at the time
+          of the write.
+        - C-12. The graph and transfer counters advance by one each where expected; the transfer
+          counter also with every
+          tombstone put.
+        - C-13. An effect is applied only if the stream's counter is ``sequence - 1``, and sets it
+          to ``sequence``; else
+          Contended.
+        - C-14. Deadlocks and serialisation failures are retried inside or returned as Contended,
+          never raised.
+        - C-15. A write set that breaks the limits below or its own rules raises
+          WriteSetInvalidError before anything is
+          sent: at most 100 heads, 500 revisions, 100 claims, releases, absences and tombstones
+          together, 4 MiB of text.
+        - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
+          (tenant, project, actor).
+        """
+
+    @abstractmethod
+    async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
+        """Return a page of history, newest first.
+
+        - V-1. The record must be the agent's, else ``found`` is false and no revision is read.
+        - V-2. Pages follow each other without gap or repetition, also while the record is being
+          updated.
+        - V-3. One round trip.
+        """
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        """Return a page of heads in search order. Laws come with the search issue.
+
+        - S-1. Scope filters act inside the query, before any limit.
+        - S-2. Order is update time descending, then record id ascending; heads that do not change
+          are neither skipped nor
+          repeated across pages.
+        - S-3. Text is a literal: no character is a wildcard.
+        - S-4. Forgotten records are never returned.
+        """
+        raise CapabilityMissingError(Capability.SEARCH)
+
+    async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
+        """Return context candidates. Laws come with the context issue.
+
+        - K-1. Active approved decisions of the project; active memories of the agent with trust
+          pending or approved, and of
+          other agents where approved and tagged ``cross-team``; active approved session contexts of
+          the agent and run.
+        - K-2. Importance orders as a number. At most 16 MiB of content.
+        """
+        raise CapabilityMissingError(Capability.COMPOSE)
+
+    async def export(self, request: ExportRequest, *, timeout: float) -> Export:
+        """Return whole chains of one snapshot. Laws come with the transfer issue.
+
+        - X-1. Heads and chains are of one snapshot, or the call raises.
+        - X-2. Nothing past a limit is returned; ``exceeded`` says which limit.
+        """
+        raise CapabilityMissingError(Capability.REVISIONS)
+
+    async def tombstones(self, request: KeyQuery, *, timeout: float) -> KeysFound:
+        """Return the tombstones among keys. Laws come with the transfer issue.
+
+        - T-1. A tombstone whose commit advanced the transfer counter before it was read is seen.
+        """
+        raise CapabilityMissingError(Capability.REVISIONS)
+
+    async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
+        """Take the delivery lease of an effect. Laws come with the delivery issue.
+
+        - D-1. At most one live lease for an effect, on the store's own clock.
+        - D-2. No lease while an earlier effect of the same (tenant, project, run) is undelivered.
+        - D-3. An expired lease can be taken by another; the token differs.
+        """
+        raise CapabilityMissingError(Capability.DELIVERY)
+
+    async def acknowledge(self, request: LeaseRequest, *, timeout: float) -> bool:
+        """Mark an effect delivered. Laws come with the delivery issue.
+
+        - D-4. True only for the holder of a live, unexpired lease; judged after any wait.
+        """
+        raise CapabilityMissingError(Capability.DELIVERY)
+
+    async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
+        """Give a lease back and keep the delivery code. Laws come with the delivery issue.
+
+        - D-5. True only for the holder of the current token.
+        """
+        raise CapabilityMissingError(Capability.DELIVERY)
+
+    async def effect(self, request: EffectRequest, *, timeout: float) -> EffectFound:
+        """Return one effect. Laws come with the delivery issue.
+
+        - D-6. An effect of another run, project or tenant is not found.
+        """
+        raise CapabilityMissingError(Capability.DELIVERY)
+
+    async def pending_effects(
+        self, request: PendingEffectsRequest, *, timeout: float
+    ) -> PendingEffects:
+        """Return undelivered effects in stream order. Laws come with the delivery issue.
+
+        - D-7. In stream order, none skipped.
+        """
+        raise CapabilityMissingError(Capability.DELIVERY)

@@ -1,0 +1,398 @@
+"""The request and result shapes of ``IMemoryProvider``.
+
+Clauses that govern them stand in ``interface.py``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from providers.capabilities import Capability
+from providers.model import (
+    AcceptedEffect,
+    IdempotencyReceipt,
+    Kind,
+    ProjectKey,
+    ReceiptKey,
+    Record,
+    ResourceIdentity,
+    Revision,
+    RevisionRef,
+    State,
+    Tombstone,
+    Trust,
+)
+
+# -------------------- negotiation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negotiated:
+    """What the live resource is and can do.
+
+    ``absent`` gives the reason for each capability that is not there.
+    """
+
+    resource: ResourceIdentity
+    adapter_version: str
+    options_schema_version: int
+    options_revision: str
+    capabilities: frozenset[Capability]
+    absent: Mapping[Capability, str] = field(default_factory=dict)
+
+
+# -------------------- load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """Everything one call needs to decide, by key. At most 100 of each.
+
+    ``keys`` asks for what claim keys hold. ``chain_from`` walks superseded-by links from a record.
+    """
+
+    project: ProjectKey
+    record_ids: tuple[str, ...] = ()
+    revisions: tuple[RevisionRef, ...] = ()
+    receipt: ReceiptKey | None = None
+    keys: tuple[str, ...] = ()
+    chain_from: str | None = None
+    graph: bool = False
+    transfer: bool = False
+    stream_run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """What a claim key holds: a record, or a tombstone's kind; exactly one of the two."""
+
+    record_id: str | None
+    tombstone_kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """One record of a supersession chain, in walking order."""
+
+    record_id: str
+    agent_id: str
+    kind: Kind
+    state: State
+    superseded_by_record_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What was found; what is absent is left out. Counters that were never advanced are 0.
+
+    ``chain`` starts with the record asked for and holds at most 66 links: one more than a chain may
+    have.
+    """
+
+    heads: Mapping[str, Record] = field(default_factory=dict)
+    revisions: Mapping[RevisionRef, Revision] = field(default_factory=dict)
+    receipt: IdempotencyReceipt | None = None
+    keys: Mapping[str, KeyHolder] = field(default_factory=dict)
+    chain: tuple[ChainLink, ...] = ()
+    graph: int = 0
+    transfer: int = 0
+    stream: int = 0
+
+
+# -------------------- commit
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Everything was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The receipt key holds a receipt of the same method and fingerprint.
+
+    Nothing was applied now.
+    """
+
+    receipt: IdempotencyReceipt
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyReused:
+    """The receipt key holds a receipt of another request. Nothing was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstoned:
+    """A key that must be free of tombstones, or was to be claimed, holds one.
+
+    Nothing was applied.
+    """
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyExists:
+    """A record or revision id that was to be new exists. Nothing was applied."""
+
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTaken:
+    """Another record than expected holds a key; ``None``: nobody does any more.
+
+    Nothing was applied. Decide again.
+    """
+
+    key: str
+    record_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphConflict:
+    """The decision-graph or transfer counter moved since ``load``.
+
+    Nothing was applied. Decide again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Contended:
+    """The stream counter moved, or the store gave up on a lock.
+
+    Nothing was applied. Decide again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class StaleRevision:
+    """A head is at another revision than expected; 0: it is absent. Nothing was applied."""
+
+    record_id: str
+    current: int
+
+
+CommitOutcome = (
+    Committed
+    | Replayed
+    | IdempotencyReused
+    | Tombstoned
+    | AlreadyExists
+    | ClaimTaken
+    | GraphConflict
+    | Contended
+    | StaleRevision
+)
+
+# -------------------- histories, search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionsRequest:
+    """A page of a record's history, newest first.
+
+    ``before``: only revisions below it. ``limit`` 1-100.
+    """
+
+    project: ProjectKey
+    agent_id: str
+    record_id: str
+    before: int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionsPage:
+    """The page, and whether older revisions follow it.
+
+    ``found`` is false when agent and record do not match.
+    """
+
+    found: bool
+    revisions: tuple[Revision, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPosition:
+    """Where a page ended: the order is update time descending, then record id ascending."""
+
+    update_time: datetime
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Heads of one agent, or of all agents where ``agent_id`` is ``None``.
+
+    Empty sets do not filter. ``limit`` 1-100.
+
+    ``text`` is a substring of type, title, content or a tag; case is folded. Every tag must be
+    present, case folded.
+    Importance bounds are inclusive; times are half-open.
+    """
+
+    project: ProjectKey
+    agent_id: str | None
+    text: str | None = None
+    kinds: frozenset[Kind] = frozenset()
+    states: frozenset[State] = frozenset()
+    trusts: frozenset[Trust] = frozenset()
+    tags: tuple[str, ...] = ()
+    importance_min: float | None = None
+    importance_max: float | None = None
+    updated_from: datetime | None = None
+    updated_before: datetime | None = None
+    after: SearchPosition | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """The page in order, and whether more follows."""
+
+    records: tuple[Record, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatesRequest:
+    """What may enter the context of one agent's run (004-89).
+
+    ``limit`` 1-10,001; one more than the caller allows.
+    """
+
+    project: ProjectKey
+    agent_id: str
+    run_id: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Candidates in order.
+
+    By kind (decision, memory, session context), importance descending as a number, update time
+    descending,
+    record id ascending. ``truncated_bytes`` is true when 16 MiB of content were reached first.
+    """
+
+    records: tuple[Record, ...]
+    truncated_bytes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """Whole chains of one agent's memories and decisions (004-82).
+
+    ``record_ids`` empty: all of them.
+    """
+
+    project: ProjectKey
+    agent_id: str
+    record_ids: tuple[str, ...] = ()
+    records_max: int = 25
+    revisions_max: int = 500
+    bytes_max: int = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Chains by kind, then record id; revisions oldest first.
+
+    ``exceeded`` names the first limit that was passed.
+    """
+
+    chains: tuple[tuple[Record, tuple[Revision, ...]], ...]
+    exceeded: str | None = None
+
+
+# -------------------- delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcquireRequest:
+    """Asks for the delivery lease of one effect. ``lease_ms`` 1-3,600,000."""
+
+    project: ProjectKey
+    run_id: str
+    receipt_id: str
+    lease_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The lease; ``token`` is ``None`` when delivered, leased, or behind an earlier effect."""
+
+    token: str | None
+    effect: AcceptedEffect | None
+    delivered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRequest:
+    """Names a lease that is to be acknowledged or released."""
+
+    project: ProjectKey
+    run_id: str
+    receipt_id: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRequest:
+    """Asks for one effect of one run."""
+
+    project: ProjectKey
+    run_id: str
+    receipt_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFound:
+    """The effect and where its delivery stands.
+
+    ``effect`` is ``None`` when the run has no such effect.
+    """
+
+    effect: AcceptedEffect | None
+    delivered: bool = False
+    last_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingEffectsRequest:
+    """Undelivered effects of one run in stream order, after a sequence. ``limit`` 1-100."""
+
+    project: ProjectKey
+    run_id: str
+    after_sequence: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEffects:
+    """The page, and whether more follows."""
+
+    effects: tuple[EffectFound, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyQuery:
+    """Tombstones among keys: what an import asks after it read the transfer counter.
+
+    At most 1,000 keys.
+    """
+
+    project: ProjectKey
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeysFound:
+    """The tombstones among the keys asked for."""
+
+    tombstones: tuple[Tombstone, ...]
