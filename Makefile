@@ -51,5 +51,5 @@ eval: setup ## Measure the quality of recall
 	$(PY) -m tests.evaluation $(ARGS)
 
 clean: ## Remove what was built or kept here, the .venv and development data too
-	rm -rf .venv .cache .broker-dev .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .cache .broker-dev .hypothesis build dist
 	find broker providers tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
