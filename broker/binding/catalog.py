@@ -55,7 +55,7 @@ class Catalog:
 
 
 def _advertises_alike(candidate: Candidate, entry: CatalogEntry) -> bool:
-    """Compare capabilities; what advertises and requires all of an earlier set stays valid (004-25)."""
+    """Compare capabilities; a selection of exactly an earlier set stays valid (004-25)."""
     if candidate.advertised == entry.advertised:
         return True
     earlier = candidate.advertised == candidate.required and candidate.advertised in EARLIER_SETS

@@ -153,7 +153,7 @@ def with_candidate(**changes: object) -> Authorized:
 
 
 async def test_first_use_pins_and_later_uses_find_it() -> None:
-    """004-28: insert, read back, compare; a remembered pin costs no store trip and no negotiation."""
+    """004-28: insert, read back, compare; a remembered pin costs no trip and no negotiation."""
     provider, pins = ScriptedProvider(), MemoryPins()
     binder = Binder(Catalog([entry(provider)]), pins)
     bound = await binder.bind(authorized(), create=True)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, product
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_what_can_be_edited(kind: Kind, state: State, trust: Trust) -> None:
     }
 
 
-CHANGES = {
+CHANGES: dict[str, Any] = {
     "type": "other",
     "title": "other",
     "content": "other",
