@@ -48,12 +48,16 @@ class ServerSettings(_Frozen):
 
 
 class ClaimNames(_Frozen):
-    """The names of the claims that bind a token."""
+    """The names of the claims that bind a token; of tenant and purpose a token may hold one each."""
 
     project: str = "project_id"
     run: str = "run_id"
-    tenant: str = "tenant_id"
-    purpose: str = "purpose"
+    tenant: tuple[str, ...] = (
+        "tenant_id",
+        "tid",
+        "http://schemas.microsoft.com/identity/claims/tenantid",
+    )
+    purpose: tuple[str, ...] = ("purpose", "token_purpose")
 
 
 class IssuerSettings(_Frozen):
@@ -68,8 +72,10 @@ class IssuerSettings(_Frozen):
     """The key set as a file. Exactly one of file and URL."""
     jwks_url: str | None = None
     """The key set over https."""
+    jwks_ca_file: Path | None = None
+    """PEM of the authorities to trust for the URL; absent: those of the system."""
     claims: ClaimNames = ClaimNames()
-    leeway_seconds: Annotated[int, Field(ge=0, le=30)] = 0
+    leeway_seconds: Annotated[float, Field(ge=0, le=30)] = 10.0
 
 
 class OwnerSettings(_Frozen):
