@@ -10,10 +10,10 @@ from functools import cached_property
 class Caller:
     """The verified token of one call and what it says.
 
-    ``bearer`` and ``tenant_selector`` are forwarded to owners unchanged and go nowhere else
-    (004-02). ``tenant_claim`` is
-    an assertion to compare with, never a source of the tenant. ``issuer`` and ``subject`` are
-    compared byte for byte.
+    ``bearer`` is the whole value of ``authorization`` as it came (scheme, space, token) and
+    ``tenant_selector`` that of ``x-tenant``: both are forwarded to owners unchanged and go nowhere
+    else (004-02). ``tenant_claim`` is an assertion to compare with, never a source of the tenant.
+    ``issuer`` and ``subject`` are compared byte for byte.
     """
 
     issuer: str

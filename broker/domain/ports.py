@@ -30,6 +30,9 @@ class AuthorityPort(Protocol):
     async def recheck(self, first: Authorized, need: Need) -> None:
         """Check ②: the same again, and nothing may have changed since the first (004-15..17).
 
+        ``need`` may ask for more than the first check did. Whoever relied on ``grants_write`` asks
+        for WriteProjects here.
+
         Raises:
             What ``check`` raises.
             AuthorityChangedError: the identity or tenant differs. Not retryable.
