@@ -78,7 +78,7 @@ def check_claims(claims: Claims, trusted: TrustedIssuer, now: float) -> None:
 def _times(payload: dict[str, Any]) -> tuple[float, float, float | None]:
     expires, issued = _time(payload.get("exp")), _time(payload.get("iat"))
     not_before = _time(payload["nbf"]) if "nbf" in payload else None
-    if expires is None or issued is None or expires <= issued:
+    if expires is None or issued is None:
         raise refusal(Fault.TIMES)
     if "nbf" in payload and not_before is None:
         raise refusal(Fault.TIMES)

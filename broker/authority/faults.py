@@ -20,7 +20,7 @@ class Fault(StrEnum):
     SIGNATURE = "the token's signature does not verify"
     SUBJECT = "the token's sub must be 1-256 printable characters"
     AUDIENCE = "the token is not for this audience"
-    TIMES = "the token's exp, iat and nbf must be numbers, exp and iat present, exp after iat"
+    TIMES = "the token's exp, iat and nbf must be numbers, exp and iat present"
     EXPIRED = "the token has expired"
     NOT_YET = "the token is not valid yet"
     BOUNDS = "the token's project, run, tenant or purpose claim is malformed"

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.authority import jws
+from broker.authority.jwk import VerificationKey
 from broker.domain.call import Caller
 from broker.domain.errors import TokenInvalidError
 from tests.fixtures import forged_tokens as forge
@@ -129,7 +130,7 @@ def verifications(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = jws.verify
 
-    def counted(unverified: jws.Unverified, key: jws.VerificationKey) -> None:
+    def counted(unverified: jws.Unverified, key: VerificationKey) -> None:
         seen.append(unverified.key_id)
         real(unverified, key)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def with_header(**changes: object) -> Forged:
     return lambda: RSA.token(head=RSA.header(**changes))
 
 
-def with_claims(**changes: object) -> Forged:
+def with_claims(**changes: Any) -> Forged:
     return lambda: RSA.token(**changes)
 
 
@@ -49,7 +50,7 @@ def with_flipped_signature() -> str:
     return f"{head}.{body}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}"
 
 
-def signed_by(signer: forge.Signer, kid: str, **claims: object) -> Forged:
+def signed_by(signer: forge.Signer, kid: str, **claims: Any) -> Forged:
     return lambda: signer.token(head=signer.header(kid=kid), **claims)
 
 
