@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -137,7 +138,7 @@ class FileKeys:
 
     def _complain(self, trouble: str) -> None:
         if self._trouble != trouble:
-            _log.warning("a key set file cannot be used: %s", trouble)
+            _log.warning("the key set %s cannot be used: %s", self._path.name, trouble)
         self._trouble = trouble
 
 
@@ -150,6 +151,7 @@ class HttpsKeys:
 
     def __init__(self, url: str, context: ssl.SSLContext, monotonic: Callable[[], float]) -> None:
         self._url = url
+        self._host = urlsplit(url).hostname
         self._monotonic = monotonic
         self._held = _Held()
         self._tried: float | None = None
@@ -212,7 +214,7 @@ class HttpsKeys:
             self._failed = False
         except (FetchError, ValueError) as error:
             self._failed = True
-            _log.warning("a key set could not be fetched: %s", error)
+            _log.warning("the key set of %s cannot be had: %s", self._host, error)
 
 
 def key_source(keys: KeysFile | KeysUrl, monotonic: Callable[[], float]) -> KeySource:

@@ -2,71 +2,26 @@
 
 import asyncio
 import logging
-import traceback
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import grpc
 import pytest
-import trustme
 
-from broker.authority.channel import ANSWER_BYTES_MAX, METADATA_BYTES, OwnerSettings
+from broker.authority.channel import ANSWER_BYTES_MAX, METADATA_BYTES
 from broker.authority.checks import OwnerAuthority
-from broker.authority.client import OwnerClient
 from broker.domain.authority import KNOWLEDGE, Need, Permission
-from broker.domain.call import Call, Caller
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
     AuthorityUnavailableError,
     BrokerError,
-    DeadlineExceededError,
     PermissionMissingError,
     RunSelectionInvalidError,
     TokenRejectedByOwnerError,
 )
 from broker.owners.v1 import projects_config_service_pb2 as owners
-from tests.fixtures.owner_answers import BEARER, SCOPE, answer, caller
-from tests.fixtures.raw_server import Handler, dripping, listening
-from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, gives, hangs
-
-SECRET = BEARER.removeprefix("Bearer ")
-
-
-def call_of(said: Caller | None = None, *, seconds: float = 30.0) -> Call:
-    deadline = asyncio.get_running_loop().time() + seconds
-    return Call(caller=said or caller(), request_id="request-1", deadline=deadline)
-
-
-@pytest.fixture
-async def owner() -> AsyncIterator[ScriptedOwner]:
-    async with ScriptedOwner().running() as running:
-        yield running
-
-
-def settings(address: str, timeout_s: float = 20.0) -> OwnerSettings:
-    return OwnerSettings(address=address, timeout_s=timeout_s, plaintext_loopback=True)
-
-
-@pytest.fixture
-async def client(owner: ScriptedOwner) -> AsyncIterator[OwnerClient]:
-    made = OwnerClient(settings(owner.address))
-    yield made
-    await made.aclose()
-
-
-@pytest.fixture
-def authority(client: OwnerClient) -> OwnerAuthority:
-    return OwnerAuthority(client)
-
-
-async def refused(authority: OwnerAuthority, call: Call | None = None) -> BrokerError:
-    """The refusal of one check. Nothing of it, its chain or its frames may hold the token."""
-    with pytest.raises(BrokerError) as caught:
-        await authority.check(call or call_of(), SCOPE, KNOWLEDGE)
-    shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value.metadata)
-    assert SECRET not in shown
-    assert caught.value.__context__ is None
-    return caught.value
+from tests.fixtures.owner_answers import BEARER, SCOPE, answer, caller, padded
+from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, gives
+from tests.integration.authority.conftest import SECRET, call_of, refused
 
 
 async def test_metadata_is_forwarded_once_and_unchanged(
@@ -190,19 +145,6 @@ def bent(
     return given
 
 
-def padded(size: int) -> bytes:
-    """The right answer with an unknown field that brings it to ``size`` bytes."""
-    right = answer().SerializeToString()
-    room = size - len(right) - 1 - 3 - (1 if size - len(right) > 2**21 else 0)
-    length, varint = room, b""
-    while length >= 0x80:
-        varint += bytes([length & 0x7F | 0x80])
-        length >>= 7
-    padding = b"\x7a" + varint + bytes([length]) + bytes(room)
-    assert len(right) + len(padding) == size
-    return right + padding
-
-
 WRONG_ANSWERS: dict[str, owners.GetRunAuthorityResponse | bytes] = {
     "empty": b"",
     "not_a_message": b"\xff\xff\xff\xff",
@@ -260,130 +202,6 @@ async def test_selection_of_something_else(
         authorized.selected()
 
 
-async def test_hanging_owner(owner: ScriptedOwner) -> None:
-    """004-14: the owner's own time limit makes it unavailable, while the call has time left."""
-    owner.script = hangs
-    client = OwnerClient(settings(owner.address, timeout_s=0.2))
-    call = call_of()
-    assert type(await refused(OwnerAuthority(client), call)) is AuthorityUnavailableError
-    assert call.remaining() > 10
-    await client.aclose()
-
-
-@pytest.mark.parametrize(("sent", "outcome"), [(False, "not_applied"), (True, "unknown")])
-async def test_call_that_runs_out_of_time(
-    owner: ScriptedOwner, authority: OwnerAuthority, sent: bool, outcome: str
-) -> None:
-    """004-14: the call's own deadline is not the owner's fault."""
-    owner.script = hangs
-    call = call_of(seconds=0.2)
-    call.commit_sent = sent
-    refusal = await refused(authority, call)
-    assert type(refusal) is DeadlineExceededError
-    assert refusal.metadata == {"outcome": outcome}
-    assert owner.remaining[0] < 10.0
-
-
-async def test_call_without_time_asks_nobody(
-    owner: ScriptedOwner, authority: OwnerAuthority
-) -> None:
-    """004-14: a deadline that has passed costs no RPC."""
-    assert type(await refused(authority, call_of(seconds=0.0))) is DeadlineExceededError
-    assert owner.requests == []
-
-
-async def test_owner_is_given_the_shorter_time(
-    owner: ScriptedOwner, authority: OwnerAuthority
-) -> None:
-    """004-14: the deadline is handed on, bounded by the owner's own limit of 20 seconds."""
-    await authority.check(call_of(seconds=5.0), SCOPE, KNOWLEDGE)
-    await authority.check(call_of(seconds=60.0), SCOPE, KNOWLEDGE)
-    assert owner.remaining[0] < 10.0  # on the wire, times are rounded up
-    assert 10.0 < owner.remaining[1] < 30.0
-
-
-async def test_caller_who_leaves_ends_the_rpc(
-    owner: ScriptedOwner, authority: OwnerAuthority
-) -> None:
-    """004-14: a cancelled call cancels its owner call and stays cancelled."""
-    began, ended = asyncio.Event(), asyncio.Event()
-
-    async def script(_: Context) -> bytes:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-        return b""
-
-    owner.script = script
-    check = asyncio.create_task(authority.check(call_of(), SCOPE, KNOWLEDGE))
-    await began.wait()
-    check.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await check
-    await asyncio.wait_for(ended.wait(), 10)
-
-
-async def test_channel_closed_under_a_call(owner: ScriptedOwner) -> None:
-    """004-14: shutting down is no answer, during a call and before one."""
-    began = asyncio.Event()
-
-    async def script(_: Context) -> bytes:
-        began.set()
-        await asyncio.Event().wait()
-        return b""
-
-    owner.script = script
-    client = OwnerClient(settings(owner.address))
-    authority = OwnerAuthority(client)
-    check = asyncio.create_task(refused(authority))
-    await began.wait()
-    await client.aclose()
-    assert type(await check) is AuthorityUnavailableError
-    assert type(await refused(authority)) is AuthorityUnavailableError
-
-
-async def test_nobody_listens() -> None:
-    """004-14: an owner that is not there."""
-    async with listening(_closes) as port:
-        pass
-    client = OwnerClient(settings(f"127.0.0.1:{port}"))
-    assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
-    await client.aclose()
-
-
-async def _closes(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    await reader.read(1)
-
-
-async def _talks_nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read(1)
-    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-
-
-async def _says_nothing(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    await reader.read(-1)
-
-
-@pytest.mark.parametrize("behaviour", [_closes, _talks_nonsense, _says_nothing])
-async def test_connections_that_do_not_speak(behaviour: Handler) -> None:
-    """004-14: closed, foreign or silent connections make the owner unavailable."""
-    async with listening(behaviour) as port:
-        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.3))
-        assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
-        await client.aclose()
-
-
-async def test_dripping_owner(owner: ScriptedOwner) -> None:
-    """004-14: an answer that comes in byte by byte is too slow, however steady."""
-    owner.script = gives(padded(ANSWER_BYTES_MAX))
-    async with listening(dripping(owner.port, pause_s=0.01)) as port:
-        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.5))
-        assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
-        await client.aclose()
-
-
 async def test_owner_that_comes_back(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
     """004-14: after trouble the next call is asked for real."""
     owner.script = fails(grpc.StatusCode.UNAVAILABLE)
@@ -411,17 +229,6 @@ async def test_metadata_limit(owner: ScriptedOwner, authority: OwnerAuthority) -
     )
 
 
-async def test_proxies_of_the_environment_are_ignored(
-    owner: ScriptedOwner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """004-02: the token goes to the owner and to nobody in between."""
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    monkeypatch.setenv("grpc_proxy", "http://127.0.0.1:9")
-    client = OwnerClient(settings(owner.address))
-    await OwnerAuthority(client).check(call_of(), SCOPE, KNOWLEDGE)
-    await client.aclose()
-
-
 @pytest.mark.parametrize("script", [gives(b"\xff"), fails(grpc.StatusCode.INTERNAL, SECRET)])
 async def test_no_token_in_any_log(
     owner: ScriptedOwner,
@@ -434,54 +241,3 @@ async def test_no_token_in_any_log(
     owner.script = script
     await refused(authority)
     assert SECRET not in caplog.text
-
-
-class Certificates:
-    """A server and a client certificate of one authority."""
-
-    def __init__(self, folder: Path) -> None:
-        authority = trustme.CA()
-        server = authority.issue_cert("localhost")
-        client = authority.issue_cert("broker@knowledge.test")
-        self.ca_file = folder / "ca.pem"
-        self.certificate_file = folder / "client.pem"
-        self.key_file = folder / "client.key"
-        authority.cert_pem.write_to_path(self.ca_file)
-        client.cert_chain_pems[0].write_to_path(self.certificate_file)
-        client.private_key_pem.write_to_path(self.key_file)
-        self.server_credentials = grpc.ssl_server_credentials(
-            [(server.private_key_pem.bytes(), server.cert_chain_pems[0].bytes())],
-            root_certificates=authority.cert_pem.bytes(),
-            require_client_auth=True,
-        )
-
-
-@pytest.fixture
-def certificates(tmp_path: Path) -> Certificates:
-    return Certificates(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("trusts", "shows", "passes"),
-    [(True, True, True), (False, True, False), (True, False, False)],
-    ids=["both", "server_unknown", "no_client_certificate"],
-)
-async def test_tls(certificates: Certificates, trusts: bool, shows: bool, passes: bool) -> None:
-    """004-02: the token leaves only for a server that is known, which knows us too."""
-    async with ScriptedOwner().running(certificates.server_credentials) as owner:
-        client = OwnerClient(
-            OwnerSettings(
-                address=owner.address,
-                timeout_s=5.0,
-                root_ca_file=certificates.ca_file if trusts else None,
-                client_certificate_file=certificates.certificate_file if shows else None,
-                client_key_file=certificates.key_file if shows else None,
-            )
-        )
-        authority = OwnerAuthority(client)
-        if passes:
-            await authority.check(call_of(), SCOPE, KNOWLEDGE)
-        else:
-            assert type(await refused(authority)) is AuthorityUnavailableError
-            assert owner.requests == []
-        await client.aclose()

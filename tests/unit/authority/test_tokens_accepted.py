@@ -68,6 +68,10 @@ async def test_largest_token(world: World) -> None:
     )
     assert len(fits) >= jws.TOKEN_MAX - 1
     await verify(world, fits)
+    with pytest.raises(TokenInvalidError, match="signature"):
+        await verify(world, fits.ljust(jws.TOKEN_MAX, "A")[:-4] + "AAAA")
+    with pytest.raises(TokenInvalidError, match="16384"):
+        await verify(world, fits.ljust(jws.TOKEN_MAX + 1, "A"))
 
 
 async def test_caller_holds_what_the_token_says(world: World) -> None:

@@ -1,6 +1,7 @@
 """Every token that must not pass (004-03, 004-10, 004-12), one row for each cause."""
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -232,8 +233,11 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("forged", "fault"), ROWS)
-async def test_forged_token_is_refused(world: World, forged: Forged, fault: Fault) -> None:
-    """004-03, 004-10, 004-12: refused for its own cause, and the answer holds no part of it."""
+async def test_forged_token_is_refused(
+    world: World, forged: Forged, fault: Fault, caplog: pytest.LogCaptureFixture
+) -> None:
+    """004-03, 004-10, 004-12: refused for its own cause, and nothing said or logged holds it."""
+    caplog.set_level(logging.DEBUG)
     token = forged()
     for _ in range(2):  # a refusal is not remembered as anything else
         with pytest.raises(TokenInvalidError) as refused:
@@ -242,6 +246,7 @@ async def test_forged_token_is_refused(world: World, forged: Forged, fault: Faul
         assert refused.value.__cause__ is None
         assert refused.value.__context__ is None
         assert token not in repr(refused.value)
+    assert token not in caplog.text
 
 
 AUTHORIZATIONS: dict[str, Callable[[str], list[str]]] = {
