@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from broker.devstack import files
+from broker.devstack.errors import DevStackError
 
 ISSUER = "https://dev.invalid"
 AUDIENCE = "knowledge-broker"
@@ -50,6 +51,9 @@ class TokenIssuer:
 
         Args:
             directory: Where the private key (mode 0600) and the public keys are kept.
+
+        Raises:
+            DevStackError: The private key is damaged.
         """
         self._key_file = directory / "signing-key.pem"
         self.jwks_file = directory / "jwks.json"
@@ -124,9 +128,12 @@ class TokenIssuer:
 
 
 def _load(path: Path) -> Ed25519PrivateKey:
-    key = load_pem_private_key(path.read_bytes(), password=None)
+    try:
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except ValueError as error:
+        raise DevStackError(f"{path} is damaged; delete it to get a new key") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"{path} does not hold an Ed25519 key")
+        raise DevStackError(f"{path} does not hold an Ed25519 key")
     return key
 
 

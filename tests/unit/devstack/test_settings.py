@@ -1,0 +1,43 @@
+"""What the broker is started with."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from broker.devstack import playground
+from broker.devstack.database import Access
+from broker.devstack.owner import document
+from broker.devstack.settings import StackSettings, to_toml
+
+
+def settings() -> StackSettings:
+    return StackSettings(
+        listen="127.0.0.1:7401",
+        owner_address="127.0.0.1:9",
+        jwks_file=Path('/a "b"\\c/jwks.json'),
+        access=Access(migrator_dsn="postgresql://m:secret@h/d", runtime_dsn="postgresql://r@h/d"),
+        resource_id="dev-1",
+        catalog=document.parse(playground.template()),
+    )
+
+
+def test_toml_says_what_the_settings_say() -> None:
+    served = settings().served()
+    assert tomllib.loads(to_toml(served)) == served
+
+
+def test_toml_survives_unusual_characters() -> None:
+    odd = {"table": {"text": 'a"b\\c\n\x7fé😀', "flag": True, "list": ["a", "b"], "number": 1.5}}
+    assert tomllib.loads(to_toml(odd)) == odd
+
+
+def test_the_broker_gets_neither_the_migrator_nor_a_second_catalog() -> None:
+    served = settings().served()
+    assert "secret" not in to_toml(served)
+    (provider,) = served["providers"]
+    assert provider["provider_id"] == "postgres.native-memory"
+    assert provider["advertised_capabilities"] == list(
+        settings().catalog.catalog["postgres.native-memory"].capabilities
+    )
+    assert "secret" not in repr(settings())
