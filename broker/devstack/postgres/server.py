@@ -24,8 +24,8 @@ class PostgresServer:
     """A private PostgreSQL server that lives as long as the process that started it.
 
     Usable as a context manager, plain or asynchronous, or by ``start()`` and ``stop()``. The
-    data stays when the server stops. Keep the object: when it is collected, or the process
-    ends in whatever way, the server shuts down.
+    data stays when the server stops. The server shuts down by itself when the process ends,
+    in whatever way.
     """
 
     def __init__(
