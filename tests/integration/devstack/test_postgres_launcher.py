@@ -196,9 +196,10 @@ def test_server_ends_with_its_watchdog(make: Make) -> None:
 @pytest.mark.parametrize("end", ["killed", "leaving a child behind", "exiting"])
 def test_server_ends_with_its_owner(make: Make, workspace: Path, end: str) -> None:
     data = workspace / "data"
+    root = str(Path(package_file).parents[3])
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(data), str(workspace / "fallback"), end],
-        env={**os.environ, "PYTHONPATH": str(Path(package_file).parents[3])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, *sys.path])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -353,6 +354,20 @@ def test_asynchronous_use(make: Make) -> None:
             return server.pid
 
     assert not is_alive(asyncio.run(use()))
+
+
+def test_cancelled_start_leaves_no_server(make: Make) -> None:
+    async def start_and_cancel(server: PostgresServer) -> None:
+        starting = asyncio.create_task(server.__aenter__())
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert not server.is_running
+
+    asyncio.run(start_and_cancel(make()))
+    with make() as server:
+        assert run(server.superuser_dsn, "SELECT 1") == 1
 
 
 def ways_to_be_ordinary() -> list[list[str]]:
