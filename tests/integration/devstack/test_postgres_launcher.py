@@ -53,6 +53,12 @@ import subprocess, sys
 subprocess.run([sys.executable, "-c", "import asyncpg, pytest"], check=True)
 """
 
+BUSY = """
+DO $$ DECLARE until timestamptz := clock_timestamp() + interval '2 seconds';
+BEGIN WHILE clock_timestamp() < until LOOP END LOOP; END $$
+"""
+STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
+
 
 @pytest.fixture
 def workspace() -> Iterator[Path]:
@@ -165,15 +171,24 @@ def test_server_runs_unprivileged_and_privately(make: Make) -> None:
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_killed_server_recovers(make: Make) -> None:
+@pytest.mark.parametrize("session", ["idle", "busy"])
+def test_killed_server_recovers(make: Make, session: str) -> None:
+    """A busy session outlives the server for a while; the next start waits for its end."""
     server = make().start()
     port = server.port
     fill(server)
 
     async def kill_while_connected() -> None:
         connection = await asyncpg.connect(server.superuser_dsn)
+        watcher = await asyncpg.connect(server.superuser_dsn)
+        backend = connection.get_server_pid()
+        if session == "busy":
+            work = asyncio.create_task(connection.execute(BUSY))
+            while not work.done() and await watcher.fetchval(STATE, backend) != "active":
+                await asyncio.sleep(0.01)
         os.kill(server.pid, signal.SIGKILL)
         connection.terminate()
+        watcher.terminate()
 
     asyncio.run(kill_while_connected())
     wait_until(lambda: not server.is_running, "the death is noticed")
