@@ -86,7 +86,7 @@ class Cluster:
 
     def make_socket_directory(self) -> Path:
         """Makes a private directory with a path short enough for a socket's address."""
-        self._drop_socket_directory()
+        self.drop_socket_directory()
         path = Path(tempfile.mkdtemp(prefix="broker-pg-", dir="/tmp"))
         self.account.own(path)
         self._socket_link.symlink_to(path)
@@ -96,8 +96,8 @@ class Cluster:
     def _socket_link(self) -> Path:
         return self.home / "sockets"
 
-    def _drop_socket_directory(self) -> None:
-        """Removes what a launcher that was killed left in the system's temporary folder."""
+    def drop_socket_directory(self) -> None:
+        """Removes the latest one, which a launcher that was killed has left behind."""
         with suppress(FileNotFoundError):
             path = self._socket_link.readlink()
             self._socket_link.unlink()
@@ -148,5 +148,5 @@ class Cluster:
 
 def _write_private(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(text, encoding="ascii")

@@ -68,16 +68,23 @@ class Launch:
         """Starts the server; returns nothing when the port is taken and another may do."""
         sockets = self.cluster.make_socket_directory()
         client = Client(self.cluster.bin, sockets, port, self.cluster.password())
-        postmaster = Postmaster(self.cluster, lock, sockets, self._arguments(port, sockets))
+        try:
+            postmaster = Postmaster(self.cluster, lock, sockets, self._arguments(port, sockets))
+        except BaseException:
+            self.cluster.drop_socket_directory()
+            raise
         try:
             self._wait_until_ready(client, postmaster)
-        except BaseException:
+        except BaseException as error:
             postmaster.stop()
-            log = self.cluster.log.read_text(encoding="utf-8", errors="replace")
-            if not self.port and "could not bind" in log:
+            if isinstance(error, PostgresStartError) and not self.port and self._lost_the_port():
                 return None
             raise
         return Running(postmaster, client)
+
+    def _lost_the_port(self) -> bool:
+        log = self.cluster.log.read_text(encoding="utf-8", errors="replace")
+        return "could not bind" in log
 
     def _arguments(self, port: int, sockets: Path) -> list[str]:
         settings = {

@@ -24,8 +24,8 @@ class PostgresServer:
     """A private PostgreSQL server that lives as long as the process that started it.
 
     Usable as a context manager, plain or asynchronous, or by ``start()`` and ``stop()``. The
-    data stays when the server stops. Keep the object: when it is collected, or the process
-    ends in whatever way, the server shuts down.
+    data stays when the server stops. The server shuts down by itself when the process ends,
+    in whatever way.
     """
 
     def __init__(
@@ -103,7 +103,13 @@ class PostgresServer:
 
     async def __aenter__(self) -> Self:
         """Starts the server without blocking the event loop."""
-        return await asyncio.to_thread(self.start)
+        starting = asyncio.create_task(asyncio.to_thread(self.start))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])
+            await asyncio.to_thread(self.stop)
+            raise
 
     async def __aexit__(
         self,

@@ -50,7 +50,8 @@ def main() -> int:
 
 def _wake_on_signals() -> int:
     """Makes signals readable from the returned file descriptor."""
-    readable, writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in (signal.SIGCHLD, *_STOP_SIGNALS):
