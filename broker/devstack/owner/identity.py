@@ -68,7 +68,7 @@ def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK]) -> Identity:
         tenant_selector=_selector(entries),
         bound_project_id=project,
         bound_run_id=run,
-        purpose=_claim(claims, tokens.PURPOSE_CLAIM),
+        purpose=_purpose(claims),
     )
 
 
@@ -114,4 +114,12 @@ def _claim(claims: Mapping[str, Any], name: str) -> str | None:
         return None
     if not isinstance(value, str) or not is_identifier(value):
         raise unauthenticated(f"the claim {name} is malformed")
+    return value
+
+
+def _purpose(claims: Mapping[str, Any]) -> str | None:
+    """Any text: whoever serves knowledge refuses every purpose."""
+    value = claims.get(tokens.PURPOSE_CLAIM)
+    if tokens.PURPOSE_CLAIM in claims and (not isinstance(value, str) or not value):
+        raise unauthenticated(f"the claim {tokens.PURPOSE_CLAIM} is malformed")
     return value

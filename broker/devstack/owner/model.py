@@ -27,9 +27,10 @@ def _blank_is_empty(value: Any) -> Any:
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
 Subject = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]
-Version = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+Version = Annotated[str, StringConstraints(pattern=r"^(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$")]
 Count = Annotated[int, Field(ge=1, lt=2**31)]
-Names = Annotated[list[Text], AfterValidator(_no_duplicates)]
+Names = Annotated[list[Identifier], AfterValidator(_no_duplicates)]
+SomeNames = Annotated[Names, Field(min_length=1)]
 Permissions = Annotated[
     list[Annotated[Permission, Field(strict=False)]], AfterValidator(_no_duplicates)
 ]
@@ -46,20 +47,20 @@ class CatalogEntry(_Part):
     seam: Text = "Memory"
     adapter_version: Version
     options_schema_version: Count = 1
-    options_revision: Text
-    hosting: Text
-    capabilities: Names
+    options_revision: Identifier
+    hosting: Identifier
+    capabilities: SomeNames
 
 
 class Selection(_Part):
     """The provider of a run. What is left out comes from the catalog."""
 
-    provider: Text | None = None
+    provider: Identifier | None = None
     adapter_version: Version | None = None
     options_schema_version: Count | None = None
-    options_revision: Text | None = None
-    hosting: Text | None = None
-    advertised: Names | None = None
+    options_revision: Identifier | None = None
+    hosting: Identifier | None = None
+    advertised: SomeNames | None = None
     required: Names = []
 
 
@@ -109,6 +110,6 @@ class Document(_Part):
     """The whole file."""
 
     platform: Platform = Platform()
-    catalog: dict[Text, CatalogEntry]
+    catalog: dict[Identifier, CatalogEntry]
     roles: dict[Text, RoleEntry] = {}
     tenants: dict[Identifier, Tenant]

@@ -168,7 +168,7 @@ async def test_token_bound_to_another_project_is_denied(ask: Asker) -> None:
 
 async def test_purpose_is_reported(ask: Asker) -> None:
     """004-11: it is for the broker to refuse."""
-    assert (await ask.run("olga", purpose="export")).context.token_purpose == "export"
+    assert (await ask.run("olga", purpose="an export")).context.token_purpose == "an export"
 
 
 async def test_caller_authority_names_every_project_of_the_tenant(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from broker.config import UnsafeConfigurationError, load_settings, verify
 from broker.devstack import playground
 from broker.devstack.database import Access
 from broker.devstack.owner import document
@@ -16,7 +19,10 @@ def settings() -> StackSettings:
         listen="127.0.0.1:7401",
         owner_address="127.0.0.1:9",
         jwks_file=Path('/a "b"\\c/jwks.json'),
-        access=Access(migrator_dsn="postgresql://m:secret@h/d", runtime_dsn="postgresql://r@h/d"),
+        access=Access(
+            migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
+            runtime_dsn="postgresql://r@127.0.0.1:9/d",
+        ),
         resource_id="dev-1",
         catalog=document.parse(playground.template()),
     )
@@ -41,3 +47,12 @@ def test_the_broker_gets_neither_the_migrator_nor_a_second_catalog() -> None:
         settings().catalog.catalog["postgres.native-memory"].capabilities
     )
     assert "secret" not in repr(settings())
+
+
+def test_the_broker_takes_the_settings_in_development_only(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(to_toml(settings().served()))
+    loaded = load_settings(file)
+    verify(loaded, development=True)
+    with pytest.raises(UnsafeConfigurationError, match=r"dev\.invalid"):
+        verify(loaded, development=False)
