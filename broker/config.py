@@ -48,7 +48,7 @@ class ServerSettings(_Frozen):
 
 
 class ClaimNames(_Frozen):
-    """The names of the claims that bind a token; of tenant and purpose a token may hold one each."""
+    """The names of the claims that bind a token; it may hold one of tenant and one of purpose."""
 
     project: str = "project_id"
     run: str = "run_id"

@@ -90,7 +90,11 @@ class OwnerAuthority:
 
 
 def _judged(
-    answer: owners.GetRunAuthorityResponse, context: Context, need: Need, call: Call, scope: RunScope
+    answer: owners.GetRunAuthorityResponse,
+    context: Context,
+    need: Need,
+    call: Call,
+    scope: RunScope,
 ) -> Authorized:
     """Judge the permissions, and put together what the broker may know."""
     judge_grants(context, need, scope.project_id)
