@@ -1,0 +1,3 @@
+"""Loads the fixtures that folders share."""
+
+pytest_plugins = ["tests.fixtures.postgres"]
