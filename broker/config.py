@@ -84,7 +84,10 @@ class OwnerSettings(_Frozen):
     address: str
     """``host:port``."""
     root_certificates_file: Path | None = None
-    """PEM of the authorities to trust; absent: those of the system."""
+    """PEM of the authorities to trust; absent: those that gRPC brings."""
+    client_certificate_file: Path | None = None
+    """PEM chain the broker shows the owner. Together with ``client_key_file``."""
+    client_key_file: Path | None = None
     plaintext_loopback: bool = False
     """Whether to call without TLS: loopback only, development only."""
     timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 2.0
