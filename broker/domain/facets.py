@@ -87,10 +87,7 @@ def _check_metadata(violations: Violations, metadata: Mapping[str, object]) -> N
 
 
 def _is_json(value: object) -> bool:
-    """
-
-    ell whether a value can be stored; metadata is no deeper than the wire's own limit on nesting.
-    """
+    """Tell whether a value can be stored. The wire's own limit on nesting bounds the depth."""
     match value:
         case str():
             return is_storable(value)
@@ -128,10 +125,7 @@ def new_facet(given: FacetInput | None) -> MemoryFacet | None:
 def changed_facet(
     current: MemoryFacet | None, given: FacetInput | None, mask: tuple[str, ...] | None
 ) -> MemoryFacet | None:
-    """Return the facet after an update: masked fields replaced, the rest kept,
-
-    tier never raised.
-    """
+    """Return the facet after an update: masked fields replaced, the rest kept, no tier raised."""
     if not mask:
         return current
     base = current or MemoryFacet(origin_tier=OriginTier.EXTERNAL)

@@ -1,8 +1,7 @@
 """The field rules of the API: limits, characters, normal forms (004-48, 004-50).
 
 Checks gather violations in a list so that one answer names every bad field. A violation names the
-field and the rule with
-its limit, never the value. Lengths are code points.
+field and the rule with its limit, never the value. Lengths are code points.
 """
 
 import re
@@ -66,9 +65,9 @@ def check_scope(scope: ScopeInput) -> None:
 def check_text(
     violations: Violations, field: str, value: str, limit: int, *, controls: bool = True
 ) -> None:
-    """
+    """Check length and characters of a text.
 
-    heck length and characters of a text; ``controls`` allows control characters other than NUL.
+    ``controls`` allows control characters other than NUL.
     """
     if len(value) > limit:
         violations.append(Violation(field, f"must be at most {limit} code points"))
@@ -115,10 +114,9 @@ def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def checked_content(
     violations: Violations, given: ContentInput, *, importance_default: float | None
 ) -> Content:
-    """
+    """Check and normalise the content set.
 
-    heck and normalise the content set; the result counts only if nothing was added to
-    ``violations``.
+    The result counts only if nothing was added to ``violations``.
     """
     content = Content(
         type=given.type.strip(),

@@ -1,14 +1,13 @@
 """Fingerprints and receipts: what makes a write safe to retry (004-61..64).
 
 The scope of a key is (tenant, project, actor, provider resource). A fingerprint is the SHA-256 over
-method, fingerprint
-version, full scope and the normalised fields that were set; never over wire bytes, so fields added
-later do not change it.
+method, fingerprint version, full scope and the normalised fields that were set; never over wire
+bytes, so fields added later do not change it.
 """
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime
 from typing import Final
 
@@ -43,7 +42,8 @@ def _set_only(value: Mapping[str, object]) -> dict[str, object]:
 
 def _plain(item: object) -> object:
     if is_dataclass(item) and not isinstance(item, type):
-        return _set_only({name: getattr(item, name) for name in item.__slots__})
+        names = [field.name for field in fields(item)]
+        return _set_only({name: getattr(item, name) for name in names})
     return item
 
 

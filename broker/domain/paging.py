@@ -1,8 +1,8 @@
 """Page sizes and page tokens (AIP-158).
 
 A token is a version, a digest of everything that must stay the same from page to page, and the
-position reached. It holds
-no query text and no secret, works on every worker, and outlives restarts. It is at most 512 bytes.
+position reached. It holds no query text and no secret, works on every worker, and outlives
+restarts. It is at most 512 bytes.
 """
 
 import base64

@@ -120,10 +120,9 @@ def updated(
     tier_cap: OriginTier,
     stamp: Stamp,
 ) -> HeadPut:
-    """
+    """Return the head after an edit.
 
-    eturn the head after an edit: same state, trust by what changed, a tier no higher than the
-    editor's.
+    The state stays, trust follows from what changed, the tier is no higher than the editor's.
 
     Raises:
         StateNotAllowedError: proposals, and decisions that are not active, cannot be edited. Not
@@ -144,10 +143,7 @@ def updated(
 
 
 def _edited_trust(before: Revision, content: Content, facet: MemoryFacet | None) -> Trust:
-    """
-
-    rust REJECTED survives every edit; a memory or decision that says something else is pending.
-    """
+    """REJECTED survives every edit; a memory or decision that says something else is pending."""
     if before.trust is Trust.REJECTED or before.kind is Kind.SESSION_CONTEXT:
         return before.trust
     if before.kind is Kind.DECISION:
