@@ -84,6 +84,16 @@ class Admission:
         self._lanes: dict[tuple[Hashable, Cost], _Lane] = {}
         self._ready: list[tuple[int, _Lane]] = []
         self._parked_heavy: list[_Lane] = []
+        self._closed = False
+        self._turning_away = asyncio.Event()
+
+    def close(self) -> None:
+        """Take no new calls. They are held until ``turn_away``; calls in line are still served."""
+        self._closed = True
+
+    def turn_away(self) -> None:
+        """Refuse the calls held since ``close``, and all that still come."""
+        self._turning_away.set()
 
     async def enter(self, key: Hashable, cost: Cost) -> Slot:
         """Return a slot for a call of the caller ``key``, at once or after waiting in line.
@@ -91,8 +101,14 @@ class Admission:
         Cancelling the wait frees the place.
 
         Raises:
-            OverloadedError: no waiting place is left; nothing was done. Retryable.
+            OverloadedError: no waiting place is left, or the process drains; nothing was done.
+            Retryable.
         """
+        if self._closed:
+            await self._turning_away.wait()
+            raise OverloadedError(
+                "this process is going away; nothing was done", metadata={"limit": "draining"}
+            )
         caller = self._callers.get(key)
         if caller is None:
             caller = self._callers[key] = _Caller()

@@ -16,13 +16,16 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from broker.api.v1 import error_reason_pb2
+from broker.domain.paging import REPLY_BYTES_MAX
 from broker.server.health import HealthServicer
-from broker.server.interceptors import REPLY_BYTES_MAX, EdgeInterceptor
+from broker.server.interceptors import EdgeInterceptor
 from broker.server.methods import METHODS
 
 METADATA_BYTES_MAX: Final = 64 * 1024
 REQUEST_BYTES_MAX: Final = 2 * 1024 * 1024
 _FRAMING_BYTES: Final = 64 * 1024
+_SILENCE_S: Final = 0.05
+_SILENCE_WAIT_MAX_S: Final = 2.0
 
 OPTIONS: Final[Sequence[tuple[str, int]]] = (
     # Soft and hard limit alike: between two different limits gRPC refuses calls at random.
@@ -102,6 +105,7 @@ class EdgeServer:
         _check_methods(services)
         names = [service.descriptor.full_name for service in services]
         self._listener = listener
+        self._interceptor = interceptor
         self._health = HealthServicer(names)
         self._server = grpc.aio.server(interceptors=[interceptor], options=OPTIONS)
         adder = cast("grpc.aio.Server", _GenericOnly(self._server))
@@ -133,12 +137,32 @@ class EdgeServer:
         self._health.set_serving(serving=serving)
 
     async def drain(self, grace_s: float) -> None:
-        """Stop without losing a reply: health first, then no new calls, then wait for running ones.
+        """Stop without losing a reply; calls not finished after ``grace_s`` are cancelled.
 
-        Calls that are not finished after ``grace_s`` seconds are cancelled.
+        gRPC answers CANCELLED to calls that reach it while it shuts down, which no client retries.
+        So new calls are held first until no more come; then gRPC shuts down, which tells clients to
+        go elsewhere; then those held are refused as UNAVAILABLE, for clients to retry there. Calls
+        that were running finish meanwhile.
         """
+        end = asyncio.get_running_loop().time() + grace_s
+        admission = self._interceptor.admission
         self._health.drain()
-        await self._server.stop(grace_s)
+        admission.close()
+        await self._silence(min(_SILENCE_WAIT_MAX_S, grace_s / 2))
+        stopping = asyncio.create_task(
+            self._server.stop(max(0.0, end - asyncio.get_running_loop().time()))
+        )
+        await asyncio.sleep(_SILENCE_S)
+        admission.turn_away()
+        await stopping
+
+    async def _silence(self, wait_max_s: float) -> None:
+        """Wait until no call came in for a moment."""
+        end = asyncio.get_running_loop().time() + wait_max_s
+        seen = -1
+        while seen != self._interceptor.arrivals and asyncio.get_running_loop().time() < end:
+            seen = self._interceptor.arrivals
+            await asyncio.sleep(_SILENCE_S)
 
 
 def stop_requested() -> asyncio.Event:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -10,14 +10,13 @@ from google.protobuf.message import DecodeError
 from structlog.typing import FilteringBoundLogger
 
 from broker.domain.errors import FieldInvalidError, ReplyTooLargeError, Violation
+from broker.domain.paging import REPLY_BYTES_MAX
 from broker.server.admission import Admission
 from broker.server.exchange import Exchange, Layer, Step
 from broker.server.guard import Admitted, Authenticated, Deadlines, TokenVerifier
 from broker.server.methods import METHODS, READ, is_open
 from broker.server.observe import Logged, Measured, Refusing, RequestIds
 from broker.telemetry.metrics import Metrics
-
-REPLY_BYTES_MAX: Final = 3 * 1024 * 1024
 
 if TYPE_CHECKING:
     Handler = grpc.RpcMethodHandler[Any, Any]
@@ -31,7 +30,7 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
     The layers, from the outside: request id, metrics, one log line, errors, deadline, token,
     admission; then the request is parsed, served, and the reply serialized. Nothing of a request is
-    parsed before its token was verified.
+    parsed before its token was verified. ``arrivals`` counts the calls of every method.
     """
 
     def __init__(
@@ -43,7 +42,13 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
         log: FilteringBoundLogger,
     ) -> None:
         """Set up the layers once."""
+        self.arrivals = 0
+        self.admission = admission
         self._metrics = metrics
+        metrics.watch_admission(
+            queued=lambda: admission.queued,
+            running=lambda: admission.running,
+        )
         self._layers: tuple[Layer, ...] = (
             RequestIds(),
             Measured(metrics),
@@ -62,6 +67,7 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
         gRPC itself answers a method that is not served.
         """
+        self.arrivals += 1
         method = handler_call_details.method
         guarded = self._guarded.get(method)
         if guarded is not None:

@@ -29,19 +29,23 @@ from broker.server.vocabulary import KINDS
 from providers.model import Revision
 
 
-class RecordUseCases(Protocol):
-    """What the servicer needs. Refusals are BrokerErrors and ProviderErrors."""
+class RecordWritesPort(Protocol):
+    """The writes. Refusals are BrokerErrors and ProviderErrors."""
 
     async def create(self, call: Call, request: CreateRecord) -> Written:
         """Create a memory or a session context."""
         ...
 
-    async def get(self, call: Call, request: GetRecord) -> Read:
-        """Return a head."""
-        ...
-
     async def update(self, call: Call, request: UpdateRecord) -> Written:
         """Replace a record's content."""
+        ...
+
+
+class RecordReadsPort(Protocol):
+    """The reads. Refusals are BrokerErrors and ProviderErrors."""
+
+    async def get(self, call: Call, request: GetRecord) -> Read:
+        """Return a head."""
         ...
 
     async def list_revisions(self, call: Call, request: ListRevisions) -> RevisionsListed:
@@ -56,15 +60,16 @@ class RecordUseCases(Protocol):
 class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
     """Reads requests, asks the use cases, writes replies."""
 
-    def __init__(self, records: RecordUseCases) -> None:
-        """Ask ``records``."""
-        self._records = records
+    def __init__(self, writes: RecordWritesPort, reads: RecordReadsPort) -> None:
+        """Ask ``writes`` and ``reads``."""
+        self._writes = writes
+        self._reads = reads
 
     async def CreateRecord(
         self, request: pb.CreateRecordRequest, context: object
     ) -> pb.CreateRecordResponse:
         """Create a memory or a session context (004-46, 004-62)."""
-        written = await self._records.create(
+        written = await self._writes.create(
             current_call(),
             CreateRecord(
                 scope=scope_input(request.scope),
@@ -82,7 +87,7 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         self, request: pb.GetRecordRequest, context: object
     ) -> pb.GetRecordResponse:
         """Return a head (004-56)."""
-        read = await self._records.get(
+        read = await self._reads.get(
             current_call(),
             GetRecord(scope=scope_input(request.scope), record_id=request.record_id),
         )
@@ -92,7 +97,7 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         self, request: pb.UpdateRecordRequest, context: object
     ) -> pb.UpdateRecordResponse:
         """Replace a record's content over the revision the caller saw (004-55, 004-62)."""
-        written = await self._records.update(
+        written = await self._writes.update(
             current_call(),
             UpdateRecord(
                 scope=scope_input(request.scope),
@@ -113,7 +118,7 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         self, request: pb.ListRevisionsRequest, context: object
     ) -> pb.ListRevisionsResponse:
         """Return a page of history, newest first (004-52)."""
-        listed = await self._records.list_revisions(
+        listed = await self._reads.list_revisions(
             current_call(),
             ListRevisions(
                 scope=scope_input(request.scope),
@@ -131,7 +136,7 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         self, request: pb.GetRevisionRequest, context: object
     ) -> pb.GetRevisionResponse:
         """Return one revision (004-52)."""
-        revision = await self._records.get_revision(
+        revision = await self._reads.get_revision(
             current_call(),
             GetRevision(
                 scope=scope_input(request.scope),
@@ -142,10 +147,10 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         return pb.GetRevisionResponse(revision=revision_message(revision))
 
 
-def record_service(records: RecordUseCases) -> ServedService:
+def record_service(writes: RecordWritesPort, reads: RecordReadsPort) -> ServedService:
     """Return RecordService, ready to be served."""
     return ServedService(
         pb.DESCRIPTOR.services_by_name["RecordService"],
         record_service_pb2_grpc.add_RecordServiceServicer_to_server,
-        RecordServicer(records),
+        RecordServicer(writes, reads),
     )

@@ -129,11 +129,14 @@ class Metrics:
         return child
 
 
-def serve_metrics(metrics: Metrics, port: int, host: str = LOOPBACK) -> Callable[[], None]:
-    """Serve the metrics of this process over HTTP; what is returned stops it.
+def serve_metrics(
+    metrics: Metrics, port: int, host: str = LOOPBACK
+) -> tuple[int, Callable[[], None]]:
+    """Serve the metrics of this process over HTTP; return the port and what stops it.
 
-    Only loopback unless ``host`` says otherwise. It runs in a thread of its own, so it answers also
-    when the event loop does not. Each worker process needs a port of its own.
+    Port 0 takes a free one. Only loopback unless ``host`` says otherwise. It runs in a thread of
+    its own, so it answers also when the event loop does not. Each worker process needs a port of
+    its own.
 
     Raises:
         OSError: the port is taken.
@@ -148,4 +151,4 @@ def serve_metrics(metrics: Metrics, port: int, host: str = LOOPBACK) -> Callable
         server.server_close()
         thread.join()
 
-    return stop
+    return server.server_port, stop

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import grpc
 import grpc.aio
+import pytest
 from google.protobuf.any_pb2 import Any as PackedAny
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
@@ -144,6 +146,10 @@ class Running:
         """The client of RecordService."""
         return RecordServiceStub(self.channel)
 
+    def raw(self, method: str) -> Any:
+        """Return a client of one method that sends and takes bytes."""
+        return self.channel.unary_unary(method)
+
     def lines(self) -> list[dict[str, Any]]:
         """Parse what was logged."""
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
@@ -155,6 +161,7 @@ async def running(
     *,
     admission: Admission | None = None,
     reflect: bool = False,
+    credentials: tuple[grpc.ServerCredentials, grpc.ChannelCredentials] | None = None,
     channel_options: Sequence[tuple[str, Any]] = (),
 ) -> AsyncIterator[Running]:
     """Start a server that is ready, and drain it at the end."""
@@ -164,18 +171,26 @@ async def running(
     admission = admission or Admission()
     metrics = Metrics()
     server = EdgeServer(
-        services=[record_service(records)],
+        services=[record_service(records, records)],
         interceptor=EdgeInterceptor(
             verifier=StubVerifier(), admission=admission, metrics=metrics, log=logger("edge")
         ),
-        listener=Listener(address="127.0.0.1:0"),
+        listener=Listener(address="127.0.0.1:0", credentials=credentials and credentials[0]),
         reflect=reflect,
     )
     port = await server.start()
     server.ready()
-    options = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))
+    options: tuple[tuple[str, Any], ...] = (
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    )
     target = f"127.0.0.1:{port}"
-    async with grpc.aio.insecure_channel(target, options=(*options, *channel_options)) as channel:
+    options = (*options, *channel_options)
+    async with (
+        grpc.aio.secure_channel(target, credentials[1], options=options)
+        if credentials
+        else grpc.aio.insecure_channel(target, options=options)
+    ) as channel:
         try:
             yield Running(server, port, records, admission, metrics, channel, log)
         finally:
@@ -202,6 +217,13 @@ def error_info(error: grpc.aio.AioRpcError) -> ErrorInfo:
 def _as_error_info(detail: PackedAny) -> ErrorInfo | None:
     info = ErrorInfo()
     return info if detail.Unpack(info) else None
+
+
+async def refused(call: Any) -> grpc.aio.AioRpcError:
+    """Return the error a call ends with."""
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call
+    return raised.value
 
 
 async def until(condition: Callable[[], bool]) -> None:

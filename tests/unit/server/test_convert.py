@@ -190,7 +190,7 @@ def test_an_importance_of_zero_is_a_value() -> None:
 
 def test_unknown_numbers_and_impossible_times_read_as_unknown() -> None:
     facet = ParseDict(
-        {name: 99 for name in ("memoryKind", "deliveryPolicy", "beliefType", "sourceType")}
+        dict.fromkeys(("memoryKind", "deliveryPolicy", "beliefType", "sourceType"), 99)
         | {"sensitivity": 99, "portability": 99},
         record_pb2.MemoryFacet(),
     )
