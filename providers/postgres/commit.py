@@ -49,15 +49,19 @@ async def commit(
     work = partial(_attempts, resource=resource, write_set=write_set, given=arguments, sent=sent)
     try:
         return await connections.run(work, timeout=timeout)
-    except Exception as error:
+    except errors.DRIVER as error:
         raise errors.translate(error, in_doubt=sent.in_doubt, writing=True) from error
 
 
 async def warm(connection: Connection) -> None:
     """Prepare the hot statements on a new connection: run them for a resource that cannot exist."""
     await connection.fetch(LOAD, None, None, [], None, None, [], [], [], [], None)
-    nothing = (_NOTHING, 0, _NOTHING, [], [], *([None] * 8), _NOTHING)
-    await connection.fetch(COMMIT, None, None, None, None, *nothing)
+    keys: list[str] = []
+    await connection.fetch(
+        COMMIT,
+        *(None, None, None, None, _NOTHING, keys, _NOTHING, keys, keys, keys),
+        *(None, None, None, None, None, None, None, None, _NOTHING),
+    )
 
 
 async def _attempts(
@@ -148,6 +152,7 @@ def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...
 
 def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
     receipt = write_set.receipt
+    keys = _key_rows(write_set)
     names, expected = _counters(write_set)
     outcome = to_json(receipt.outcome)
     if len(outcome.encode()) > OUTCOME_BYTES_MAX:
@@ -159,8 +164,9 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         resource.resource_id,
         resource.generation,
         _revision_rows(write_set),
-        sum(put.expected_revision is not None for put in write_set.heads),
-        _key_rows(write_set),
+        [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
+        to_json(keys) if keys else _NOTHING,
+        [row["key"] for row in keys],
         names,
         expected,
         receipt.key.actor_fingerprint,
@@ -202,7 +208,7 @@ def _counters(write_set: WriteSet) -> tuple[list[str], list[int | None]]:
     return [name for name, _ in asked], [expected for _, expected in asked]
 
 
-def _key_rows(write_set: WriteSet) -> str:
+def _key_rows(write_set: WriteSet) -> list[dict[str, object]]:
     rows: dict[str, dict[str, object]] = {}
     for claim in write_set.claims:
         rows[claim.key] = {
@@ -221,6 +227,4 @@ def _key_rows(write_set: WriteSet) -> str:
         }
     for key in write_set.must_be_absent:
         rows.setdefault(key, {})["free_of_tombstone"] = True
-    return to_json([{"key": key, **row} for key, row in rows.items()]) if rows else _NOTHING
-
-
+    return [{"key": key, **row} for key, row in rows.items()]
