@@ -17,6 +17,7 @@ from providers.errors import (
 from providers.interface import IMemoryProvider
 from providers.model import (
     AcceptedEffect,
+    HeadPut,
     IdempotencyReceipt,
     ProjectKey,
     ReceiptKey,
@@ -253,9 +254,17 @@ class ReferenceMemoryProvider(IMemoryProvider):
             record_id = put.record.current.record_id
             head = self._head(shelf, record_id)
             current = 0 if head is None else head.current.revision
-            if current != (put.expected_revision or 0):
+            if current != (put.expected_revision or 0) or not self._links(head, put, write_set):
                 return StaleRevision(record_id, current)
         return None
+
+    def _links(self, head: Record | None, put: HeadPut, write_set: WriteSet) -> bool:
+        """Tell whether the first new revision names the head that it follows."""
+        current = put.record.current
+        new = [each for each in write_set.history if each.record_id == current.record_id]
+        first = min([*new, current], key=lambda each: each.revision)
+        wanted = None if head is None else head.current.revision_id
+        return first.previous_revision_id == wanted
 
     # -------------------- applying
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from itertools import pairwise
 
 from providers.errors import WriteSetInvalidError
 from providers.model import HeadPut, Revision, WriteSet
@@ -95,7 +96,9 @@ def _check_receipt(write_set: WriteSet) -> None:
 
 
 def _check_keys(write_set: WriteSet) -> None:
-    keys = [each.key for each in (*write_set.claims, *write_set.releases, *write_set.tombstones)]
+    keys = [claim.key for claim in write_set.claims]
+    keys += [release.key for release in write_set.releases]
+    keys += [tombstone.key for tombstone in write_set.tombstones]
     if len(set(keys)) != len(keys):
         raise WriteSetInvalidError("a key occurs twice among claims, releases and tombstones")
 
@@ -122,7 +125,7 @@ def _check_chain(put: HeadPut, write_set: WriteSet) -> None:
         raise WriteSetInvalidError("revisions do not follow the expected one without a gap")
     if (chain[0].previous_revision_id is None) != (first == 1):
         raise WriteSetInvalidError("the first revision, and only it, has no link")
-    for earlier, later in zip(chain, chain[1:], strict=False):
+    for earlier, later in pairwise(chain):
         if later.previous_revision_id != earlier.revision_id:
             raise WriteSetInvalidError("a revision does not link to the one before")
 

@@ -153,7 +153,7 @@ def history(record_id: str, length: int, **changes: Any) -> tuple[Record, ...]:
     return tuple(chain)
 
 
-def put(record: Record, *, over: int | None | Record = None) -> HeadPut:
+def put(record: Record, *, over: int | Record | None = None) -> HeadPut:
     """Put a head over a revision, over another head, or where there is none."""
     expected = over.current.revision if isinstance(over, Record) else over
     return HeadPut(record, expected)

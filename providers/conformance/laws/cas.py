@@ -1,6 +1,6 @@
 """Creating records and replacing heads over the revision that is expected."""
 
-import random
+from itertools import permutations
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -146,8 +146,7 @@ async def crossing_commits_never_raise(bench: Bench) -> None:
     names = [f"r{n}" for n in range(5)]
     for name in names:
         await committed(bench.provider, specimens.create(project, specimens.memory(name)))
-    pick = random.Random(64)
-    pairs = [pick.sample(names, 2) for _ in range(120)]
+    pairs = [*permutations(names, 2)] * 6
     outcomes = await gathered(
         _update_pair(both[n % 2], project, pair) for n, pair in enumerate(pairs)
     )
@@ -163,7 +162,9 @@ async def crossing_commits_never_raise(bench: Bench) -> None:
     expect.equal(grown, 2 * applied, "revisions appended by applied commits")
 
 
-async def _update_pair(provider: IMemoryProvider, project: ProjectKey, pair: list[str]) -> object:
+async def _update_pair(
+    provider: IMemoryProvider, project: ProjectKey, pair: tuple[str, str]
+) -> object:
     heads = (await load(provider, project, *pair)).heads
     write = specimens.write(
         project,
@@ -184,3 +185,16 @@ async def losing_revision_is_never_seen(bench: Bench) -> None:
     expect.equal(await commit(bench.provider, late), StaleRevision("r1", 2), "the loser")
     found = await load(bench.provider, project, revisions=(RevisionRef("r1", 2),))
     expect.equal(found.revisions.get(RevisionRef("r1", 2)), won.current, "revision 2")
+
+
+@law("C-8", "C-5", capability=Capability.WRITE)
+async def link_to_another_revision_is_refused(bench: Bench) -> None:
+    """004-52: a revision that does not name the head it follows is not appended."""
+    project = bench.project()
+    record = specimens.memory("r1")
+    await committed(bench.provider, specimens.create(project, record))
+    astray = specimens.after(record, previous_revision_id=specimens.fresh("rev"))
+    refused = specimens.write(project, specimens.put(astray, over=record))
+    outcome = await commit(bench.provider, refused)
+    expect.equal(outcome, StaleRevision("r1", 1), "a link to nowhere")
+    await nothing_of(bench.provider, refused, known=[record])

@@ -1,6 +1,7 @@
 """Revisions: kept for ever, linked without a gap, read in pages newest first."""
 
 import asyncio
+from itertools import pairwise
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -19,7 +20,7 @@ async def _write_chain(
     provider: IMemoryProvider, project: ProjectKey, chain: tuple[Record, ...]
 ) -> None:
     await committed(provider, specimens.create(project, chain[0]))
-    for earlier, later in zip(chain, chain[1:], strict=False):
+    for earlier, later in pairwise(chain):
         await committed(provider, specimens.write(project, specimens.put(later, over=earlier)))
 
 
@@ -101,7 +102,7 @@ async def page_under_writes(bench: Bench) -> None:
     writer = await bench.another()
 
     async def update() -> None:
-        for earlier, later in zip(chain[29:], chain[30:], strict=False):
+        for earlier, later in pairwise(chain[29:]):
             await committed(writer, specimens.write(project, specimens.put(later, over=earlier)))
 
     updating = asyncio.create_task(update())

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf, nan
+from typing import Any
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -114,10 +116,10 @@ def _broken(project: ProjectKey) -> dict[str, WriteSet]:
     first, second, third = specimens.history("r0", 3)
     create = specimens.create
 
-    def revised(**changes: object) -> WriteSet:
+    def revised(**changes: Any) -> WriteSet:
         return create(project, specimens.memory("r0", **changes))
 
-    held = replace(create(project, first), **specimens.claiming("r0", "k"))
+    held = create(project, first, **specimens.claiming("r0", "k"))
     return {
         "a record put twice": create(project, first, specimens.memory("r0")),
         "a first revision that is not 1": create(project, second),
@@ -146,6 +148,10 @@ def _broken(project: ProjectKey) -> dict[str, WriteSet]:
         "a large outcome": specimens.keyed(
             create(project, first), outcome={"note": "a" * (OUTCOME_BYTES_MAX + 1)}
         ),
+        "a time without a zone": revised(create_time=specimens.START.replace(tzinfo=None)),
+        "an importance that is no number": revised(content=specimens.content(importance=nan)),
+        "metadata that is not JSON": revised(facet=specimens.facet(metadata={"a": {1, 2}})),
+        "metadata that is not finite": revised(facet=specimens.facet(metadata={"a": [inf]})),
         "an effect before the first": create(project, first, effect=specimens.effect(0)),
     }
 

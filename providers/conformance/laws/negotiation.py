@@ -24,6 +24,8 @@ from providers.requests import (
     SearchRequest,
 )
 
+NO_LEASE = "no lease"
+
 Call = Callable[[IMemoryProvider, ProjectKey], Awaitable[object]]
 
 
@@ -100,7 +102,7 @@ async def _pending(provider: IMemoryProvider, project: ProjectKey) -> object:
 
 
 def _lease(project: ProjectKey) -> LeaseRequest:
-    return LeaseRequest(project=project, run_id="run-1", receipt_id="e1", token="no lease")
+    return LeaseRequest(project=project, run_id="run-1", receipt_id="e1", token=NO_LEASE)
 
 
 _CALLS: Mapping[Capability, Mapping[str, Call]] = {

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -175,12 +176,12 @@ def _spoiled(*, project_write: WriteSet, unfit: str) -> dict[str, WriteSet]:
     write = project_write
     project = write.project
 
-    def said(**changes: object) -> WriteSet:
+    def said(**changes: Any) -> WriteSet:
         return specimens.create(
             project, specimens.memory("r1", content=specimens.content(**changes))
         )
 
-    def revised(**changes: object) -> WriteSet:
+    def revised(**changes: Any) -> WriteSet:
         return specimens.create(project, specimens.memory("r1", **changes))
 
     return {
