@@ -27,8 +27,10 @@ class AuthorityPort(Protocol):
         """
         ...
 
-    async def recheck(self, first: Authorized, need: Need) -> None:
-        """Check ②: the same again, and nothing may have changed since the first (004-15..17).
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
+        """Check ②: the same again; identity and selection must be as before (004-15..17).
+
+        The answer is the fresher one: what is decided after it is decided by it.
 
         Raises:
             What ``check`` raises.

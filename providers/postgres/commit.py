@@ -21,7 +21,7 @@ from providers.postgres.rows import (
 )
 from providers.postgres.statements import CLASSIFY, COMMIT, LOAD
 from providers.requests import CommitOutcome, Committed, Contended
-from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text
+from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
 
 ATTEMPTS = 5
 """How often a commit is tried when it was refused for something that is gone a moment later."""
@@ -30,6 +30,9 @@ ATTEMPTS = 5
 _REFUSALS = errors.CONFLICTS | {errors.UNIQUE_VIOLATION}
 _EFFECT_ID = "effects_receipt_id_key"
 _NOTHING = "[]"
+_CHARACTER_BYTES_MAX = 4
+# Where in the arguments the receipt's texts are that are not JSON.
+_RECEIPT = slice(10, 16)
 
 
 @dataclass(slots=True)
@@ -141,11 +144,15 @@ def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...
     except (TypeError, ValueError) as error:
         check_text(write_set)
         raise WriteSetInvalidError("the write set holds something that is not JSON") from error
-    # JSON is never shorter than the text in it, and spells NUL in one way only: most write sets
-    # are cleared by a look at what is sent.
+    # JSON is never shorter than the text in it, spells NUL in one way only and refuses surrogates:
+    # a look at what is sent clears most write sets.
     texts = [value for value in given if isinstance(value, str)]
-    size = sum(map(len, texts))
-    if size * 4 > TEXT_BYTES_MAX or any("\\u0000" in text or "\0" in text for text in texts):
+    plain = (texts[0], texts[1], *map(str, given[_RECEIPT]))
+    if (
+        sum(map(len, texts)) * _CHARACTER_BYTES_MAX > TEXT_BYTES_MAX
+        or any("\\u0000" in text for text in texts)
+        or not all(map(is_storable, plain))
+    ):
         check_text(write_set)
     return given
 
