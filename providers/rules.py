@@ -134,7 +134,9 @@ def _check_time(time: datetime) -> None:
 def _check_keys(write_set: WriteSet) -> None:
     if not (write_set.claims or write_set.releases or write_set.tombstones):
         return
-    keys = [each.key for each in (*write_set.claims, *write_set.releases, *write_set.tombstones)]
+    keys = [claim.key for claim in write_set.claims]
+    keys += [release.key for release in write_set.releases]
+    keys += [tombstone.key for tombstone in write_set.tombstones]
     _require(
         len(set(keys)) == len(keys), "a key occurs twice among claims, releases and tombstones"
     )

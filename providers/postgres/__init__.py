@@ -1,1 +1,1 @@
-"""The adapter ``postgres.native-memory``: records in schema ``memory`` of one PostgreSQL database."""
+"""The adapter ``postgres.native-memory``: records in schema ``memory`` of one database."""

@@ -1,4 +1,5 @@
 -- What stands in the way of a write set, of one new snapshot. No row when there is no marker.
+-- For the shape of the last lookup see load.sql.
 --
 -- $1 tenant  $2 project  $3 actor  $4 idempotency key  $5 record ids  $6 revision ids  $7 keys
 -- $8 counter names
@@ -30,7 +31,14 @@ SELECT
     ) AS heads,
     (
         SELECT json_agg(v.revision_id)
-        FROM memory.revisions AS v
-        WHERE v.tenant_id = $1 AND v.project_id = $2 AND v.revision_id = ANY ($6)
+        FROM unnest($6::text[]) AS a (revision_id)
+        CROSS JOIN LATERAL (
+            SELECT r.revision_id
+            FROM memory.revisions AS r
+            WHERE r.tenant_id = $1 AND r.project_id = $2
+                AND r.revision_id BETWEEN a.revision_id AND a.revision_id
+            ORDER BY r.revision_id
+            LIMIT 1
+        ) AS v
     ) AS revision_ids
 FROM memory.resource AS m

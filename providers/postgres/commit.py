@@ -21,7 +21,7 @@ from providers.postgres.rows import (
 )
 from providers.postgres.statements import CLASSIFY, COMMIT, LOAD
 from providers.requests import CommitOutcome, Committed, Contended
-from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text
+from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
 
 ATTEMPTS = 5
 """How often a commit is tried when it was refused for something that is gone a moment later."""
@@ -30,6 +30,9 @@ ATTEMPTS = 5
 _REFUSALS = errors.CONFLICTS | {errors.UNIQUE_VIOLATION}
 _EFFECT_ID = "effects_receipt_id_key"
 _NOTHING = "[]"
+_CHARACTER_BYTES_MAX = 4
+# Where in the arguments the receipt's texts are that are not JSON.
+_RECEIPT = slice(10, 16)
 
 
 @dataclass(slots=True)
@@ -49,15 +52,19 @@ async def commit(
     work = partial(_attempts, resource=resource, write_set=write_set, given=arguments, sent=sent)
     try:
         return await connections.run(work, timeout=timeout)
-    except Exception as error:
+    except errors.DRIVER as error:
         raise errors.translate(error, in_doubt=sent.in_doubt, writing=True) from error
 
 
 async def warm(connection: Connection) -> None:
     """Prepare the hot statements on a new connection: run them for a resource that cannot exist."""
     await connection.fetch(LOAD, None, None, [], None, None, [], [], [], [], None)
-    nothing = (_NOTHING, 0, _NOTHING, [], [], *([None] * 8), _NOTHING)
-    await connection.fetch(COMMIT, None, None, None, None, *nothing)
+    keys: list[str] = []
+    await connection.fetch(
+        COMMIT,
+        *(None, None, None, None, _NOTHING, keys, _NOTHING, keys, keys, keys),
+        *(None, None, None, None, None, None, None, None, _NOTHING),
+    )
 
 
 async def _attempts(
@@ -137,17 +144,22 @@ def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...
     except (TypeError, ValueError) as error:
         check_text(write_set)
         raise WriteSetInvalidError("the write set holds something that is not JSON") from error
-    # JSON is never shorter than the text in it, and spells NUL in one way only: most write sets
-    # are cleared by a look at what is sent.
+    # JSON is never shorter than the text in it, spells NUL in one way only and refuses surrogates:
+    # a look at what is sent clears most write sets.
     texts = [value for value in given if isinstance(value, str)]
-    size = sum(map(len, texts))
-    if size * 4 > TEXT_BYTES_MAX or any("\\u0000" in text or "\0" in text for text in texts):
+    plain = (texts[0], texts[1], *map(str, given[_RECEIPT]))
+    if (
+        sum(map(len, texts)) * _CHARACTER_BYTES_MAX > TEXT_BYTES_MAX
+        or any("\\u0000" in text for text in texts)
+        or not all(map(is_storable, plain))
+    ):
         check_text(write_set)
     return given
 
 
 def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
     receipt = write_set.receipt
+    keys = _key_rows(write_set)
     names, expected = _counters(write_set)
     outcome = to_json(receipt.outcome)
     if len(outcome.encode()) > OUTCOME_BYTES_MAX:
@@ -159,8 +171,9 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         resource.resource_id,
         resource.generation,
         _revision_rows(write_set),
-        sum(put.expected_revision is not None for put in write_set.heads),
-        _key_rows(write_set),
+        [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
+        to_json(keys) if keys else _NOTHING,
+        [row["key"] for row in keys],
         names,
         expected,
         receipt.key.actor_fingerprint,
@@ -202,7 +215,7 @@ def _counters(write_set: WriteSet) -> tuple[list[str], list[int | None]]:
     return [name for name, _ in asked], [expected for _, expected in asked]
 
 
-def _key_rows(write_set: WriteSet) -> str:
+def _key_rows(write_set: WriteSet) -> list[dict[str, object]]:
     rows: dict[str, dict[str, object]] = {}
     for claim in write_set.claims:
         rows[claim.key] = {
@@ -221,6 +234,4 @@ def _key_rows(write_set: WriteSet) -> str:
         }
     for key in write_set.must_be_absent:
         rows.setdefault(key, {})["free_of_tombstone"] = True
-    return to_json([{"key": key, **row} for key, row in rows.items()]) if rows else _NOTHING
-
-
+    return [{"key": key, **row} for key, row in rows.items()]

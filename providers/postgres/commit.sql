@@ -4,10 +4,13 @@
 -- absent cannot be locked: it is inserted, and whoever comes second gets a unique violation.
 --
 -- $1 tenant  $2 project  $3 resource id  $4 generation
--- $5 revisions  $6 number of heads that expect a revision  $7 keys
--- $8 counter names  $9 their expected values, null where any will do
--- $10 actor  $11 idempotency key  $12 method  $13 fingerprint  $14 refs  $15 effect id  $16 outcome
--- $17 time of the receipt  $18 effects
+-- $5 revisions  $6 record ids of the heads that expect one  $7 keys with what to do  $8 the keys alone
+-- $9 counter names  $10 their expected values, null where any will do
+-- $11 actor  $12 idempotency key  $13 method  $14 fingerprint  $15 refs  $16 effect id  $17 outcome
+-- $18 time of the receipt  $19 effects
+--
+-- Stored rows are always found by "= ANY" over the whole key: a join could be planned as a walk
+-- through the whole project.
 WITH given AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($5) AS g (
@@ -29,38 +32,43 @@ asked_keys AS MATERIALIZED (
     )
 ),
 asked_counters AS MATERIALIZED (
-    SELECT name, expected FROM unnest($8::text[], $9::bigint[]) AS a (name, expected)
+    SELECT name, expected FROM unnest($9::text[], $10::bigint[]) AS a (name, expected)
 ),
 
 locked_heads AS MATERIALIZED (
-    SELECT r.revision = g.expected_revision AND r.revision_id = g.expected_revision_id AS fits
-    FROM given AS g
-    JOIN memory.records AS r
-        ON r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = g.record_id
-    WHERE g.expected_revision IS NOT NULL
+    SELECT r.record_id, r.revision, r.revision_id
+    FROM memory.records AS r
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
     ORDER BY r.record_id
-    FOR UPDATE OF r
+    FOR UPDATE
 ),
 locked_counters AS MATERIALIZED (
     SELECT c.name, c.value
-    FROM asked_counters AS a
-    JOIN memory.counters AS c ON c.tenant_id = $1 AND c.project_id = $2 AND c.name = a.name
-    WHERE (SELECT count(*) FROM locked_heads) >= 0
+    FROM memory.counters AS c
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
+        AND (SELECT count(*) FROM locked_heads) >= 0
     ORDER BY c.name
-    FOR UPDATE OF c
+    FOR UPDATE
 ),
 locked_keys AS MATERIALIZED (
     SELECT c.key, c.record_id, c.tombstone_kind
-    FROM asked_keys AS a
-    JOIN memory.claims AS c ON c.tenant_id = $1 AND c.project_id = $2 AND c.key = a.key
-    WHERE (SELECT count(*) FROM locked_counters) >= 0
+    FROM memory.claims AS c
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+        AND (SELECT count(*) FROM locked_counters) >= 0
     ORDER BY c.key
-    FOR UPDATE OF c
+    FOR UPDATE
 ),
 gate AS MATERIALIZED (
     SELECT
         EXISTS (SELECT FROM memory.resource WHERE resource_id = $3 AND generation = $4)
-        AND (SELECT count(*) FROM locked_heads WHERE fits) = $6::integer
+        AND NOT EXISTS (
+            SELECT
+            FROM given AS g
+            LEFT JOIN locked_heads AS l ON l.record_id = g.record_id
+            WHERE g.expected_revision IS NOT NULL
+                AND (l.revision, l.revision_id)
+                    IS DISTINCT FROM (g.expected_revision, g.expected_revision_id)
+        )
         AND NOT EXISTS (
             SELECT
             FROM asked_counters AS a
@@ -81,7 +89,7 @@ new_receipt AS (
         tenant_id, project_id, actor_fingerprint, idempotency_key, method, fingerprint, refs,
         effect_id, outcome, create_time
     )
-    SELECT $1, $2, $10, $11, $12, $13, $14, $15, $16, $17
+    SELECT $1, $2, $11, $12, $13, $14, $15, $16, $17, $18
     FROM gate
     WHERE open
     RETURNING 1
@@ -131,8 +139,8 @@ changed_records AS (
         create_time = g.record_create_time,
         update_time = g.create_time
     FROM new_receipt, given AS g
-    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = g.record_id
-        AND g.expected_revision IS NOT NULL
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
+        AND r.record_id = g.record_id AND g.expected_revision IS NOT NULL
     RETURNING 1
 ),
 new_revisions AS (
@@ -155,8 +163,8 @@ new_revisions AS (
 changed_counters AS (
     UPDATE memory.counters AS c
     SET value = c.value + 1
-    FROM new_receipt, locked_counters AS l
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = l.name
+    FROM new_receipt
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
     RETURNING 1
 ),
 new_counters AS (
@@ -175,7 +183,8 @@ changed_keys AS (
         tombstone_kind = a.tombstone_kind,
         tombstone_time = a.tombstone_time
     FROM new_receipt, asked_keys AS a, locked_keys AS l
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = a.key AND l.key = a.key
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+        AND c.key = a.key AND l.key = a.key
         AND (a.action IN ('claim', 'bury') OR (a.action = 'release' AND l.record_id = a.record_id))
     RETURNING 1
 ),
@@ -197,7 +206,7 @@ new_effects AS (
         tenant_id, project_id, run_id, sequence, receipt_id, receipt, accept_time
     )
     SELECT $1, $2, e.run_id, e.sequence, e.receipt_id, e.receipt, e.accept_time
-    FROM new_receipt, json_to_recordset($18) AS e (
+    FROM new_receipt, json_to_recordset($19) AS e (
         run_id text, sequence bigint, receipt_id text, receipt json, accept_time timestamptz
     )
     WHERE (SELECT count(*) FROM new_keys) >= 0

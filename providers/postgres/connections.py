@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -60,27 +60,30 @@ class Connections:
             Exception: What the driver or ``work`` raised.
         """
         self.check_open()
+        pool = self._pool
         link: Link | None = None
         try:
             async with asyncio.timeout(timeout):
-                pool = self._pool or await self._open()
+                pool = pool or await self._open()
                 link = await pool.acquire()
                 return await work(link)
         except (asyncpg.PostgresError, ProviderError):
             raise
-        except BaseException:
+        except BaseException as error:
             if link is not None:
                 self._leave(link)
                 link = None
+            elif self._closed and isinstance(error, asyncpg.InterfaceError):
+                raise ProviderClosedError("the provider was closed") from error
             raise
         finally:
-            if link is not None:
+            if pool is not None and link is not None:
                 await pool.release(link)
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Connection]:
         """Open a connection outside the pool for one look at the server, and end it."""
-        connection = await self._connect(self._options.dsn)
+        connection: Connection = await asyncpg.connect(**self._arguments())
         try:
             yield connection
             await connection.close(timeout=_GRACE)
@@ -90,8 +93,7 @@ class Connections:
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
         self._closed = True
-        async with self._opening:
-            pool, self._pool = self._pool, None
+        pool, self._pool = self._pool, None
         if pool is not None:
             try:
                 async with asyncio.timeout(_CLOSE):
@@ -108,22 +110,25 @@ class Connections:
 
     async def _open(self) -> Pool:
         async with self._opening:
-            self.check_open()
             if self._pool is None:
-                self._pool = await asyncpg.create_pool(
-                    self._options.dsn,
-                    connect=self._connect,
+                pool: Pool = await asyncpg.create_pool(
                     init=self._warm,
                     reset=_keep,
                     min_size=self._options.pool_ready,
                     init_size=self._options.pool_ready,
                     max_size=self._options.pool_size,
+                    **self._arguments(),
                 )
+                if self._closed:
+                    pool.terminate()
+                self.check_open()
+                self._pool = pool
             return self._pool
 
-    async def _connect(self, dsn: str, **given: object) -> Connection:
+    def _arguments(self) -> dict[str, Any]:
         options = self._options
-        given |= {
+        return {
+            "dsn": options.dsn,
             "timeout": options.connect_ms / 1000,
             "max_cached_statement_lifetime": 0,
             "max_cacheable_statement_size": 0,
@@ -131,9 +136,14 @@ class Connections:
                 "application_name": "knowledge-broker",
                 "statement_timeout": str(options.statement_ms),
                 "lock_timeout": str(options.lock_ms),
+                # Plans outlive the statistics they were made with: one made for a small table
+                # must not walk through it when it has grown.
+                "enable_seqscan": "off",
+                # The statements take lists, which a plan for given values would be made for anew.
+                "plan_cache_mode": "force_generic_plan",
+                "jit": "off",
             },
         }
-        return await asyncpg.connect(dsn, **given)
 
     def _leave(self, link: Link) -> None:
         """Ask the server to drop the statement, then close; never wait for it here."""

@@ -16,14 +16,23 @@ from providers.errors import (
 CONFLICTS = frozenset({"40001", "40P01"})
 """Serialisation failure and deadlock: nothing was applied, the same may be tried again."""
 
+DRIVER = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+"""All that a driver may raise. ``TimeoutError`` is an ``OSError``."""
+
 UNIQUE_VIOLATION = "23505"
 LOCK_NOT_AVAILABLE = "55P03"
 
 _DISK_FULL = "53100"
 _QUERY_CANCELED = "57014"
 _PRIVILEGE = "42501"
-# The server ended the session: shut down, crashed, or the session was killed.
-_SESSION_ENDED = frozenset({"57P01", "57P02", "57P05"})
+_CONNECTION = "08"
+# With these the server ends the session as well: it shuts down, crashed, or was told to.
+_LAST_WORDS = frozenset({"FATAL", "PANIC"})
 # Told by the SQLSTATE class: data the statement was given, or found, does not pass a check.
 _DATA = frozenset({"22", "23"})
 _SCHEMA = frozenset({"3F", "42"})
@@ -34,28 +43,23 @@ def ends_session(error: BaseException) -> bool:
     """Tell whether the connection is gone, so that a commit's answer can no longer come."""
     if not isinstance(error, asyncpg.PostgresError):
         return True
-    state = error.sqlstate or ""
-    return state.startswith("08") or state in _SESSION_ENDED
+    return (error.sqlstate or "").startswith(_CONNECTION) or error.severity_en in _LAST_WORDS
 
 
 def translate(error: Exception, *, in_doubt: bool = False, writing: bool = False) -> ProviderError:
     """Return what an error of the driver means to a caller.
 
     Args:
-        error: What the driver raised, or ``TimeoutError``.
+        error: One of ``DRIVER``.
         in_doubt: A commit was sent, and no answer to it has come.
         writing: The data in question is the caller's, not the store's.
     """
-    if isinstance(error, ProviderError):
-        return error
     if in_doubt and ends_session(error):
         return OutcomeUnknownError("no answer to a commit that was sent")
     if isinstance(error, asyncpg.PostgresError):
         return _of_state(error.sqlstate or "", writing=writing)
     if isinstance(error, TimeoutError):
         return ProviderTimeoutError("the time ran out")
-    if isinstance(error, ValueError | TypeError | OverflowError):
-        return WriteSetInvalidError("a value does not fit its column")
     return ProviderUnavailableError("the database cannot be reached")
 
 

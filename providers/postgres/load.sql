@@ -1,5 +1,7 @@
 -- Everything that one call needs to decide, of one snapshot. The first row holds what is there once;
 -- each further row is a head or a revision. Without a marker there is no first row.
+-- No plan may walk through a whole project, whatever the statistics say. LIMIT 1 keeps a lookup by
+-- key from being planned as a join; an order that one index has keeps it from the others.
 --
 -- $1 tenant  $2 project  $3 record ids  $4 actor and $5 idempotency key of the receipt, or null
 -- $6 record ids and $7 numbers of revisions  $8 keys  $9 counter names  $10 start of the chain or null
@@ -14,8 +16,12 @@ WITH RECURSIVE chain AS (
         c.position + 1, r.record_id, r.agent_id, r.kind, r.state, r.superseded_by_record_id,
         c.seen || r.record_id, r.record_id = ANY (c.seen)
     FROM chain AS c
-    JOIN memory.records AS r
-        ON r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = c.superseded_by_record_id
+    CROSS JOIN LATERAL (
+        SELECT h.record_id, h.agent_id, h.kind, h.state, h.superseded_by_record_id
+        FROM memory.records AS h
+        WHERE h.tenant_id = $1 AND h.project_id = $2 AND h.record_id = c.superseded_by_record_id
+        LIMIT 1
+    ) AS r
     WHERE NOT c.repeated AND c.position < 66
 )
 SELECT
@@ -75,6 +81,11 @@ SELECT
     v.source_run_id, v.source_session_id, v.promoted_decision_id, v.superseded_by_record_id,
     v.reason, v.change_kind, v.actor_fingerprint, v.create_time
 FROM unnest($6::text[], $7::bigint[]) AS a (record_id, revision)
-JOIN memory.revisions AS v
-    ON v.tenant_id = $1 AND v.project_id = $2 AND v.record_id = a.record_id
-    AND v.revision = a.revision
+CROSS JOIN LATERAL (
+    SELECT r.*
+    FROM memory.revisions AS r
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = a.record_id
+        AND r.revision BETWEEN a.revision AND a.revision
+    ORDER BY r.revision
+    LIMIT 1
+) AS v

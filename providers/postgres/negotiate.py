@@ -28,9 +28,7 @@ _VERSION = "SELECT version_num FROM memory.alembic_version"
 _MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 
-async def negotiate(
-    connection: Connection, options: PostgresOptions
-) -> Negotiated:
+async def negotiate(connection: Connection, options: PostgresOptions) -> Negotiated:
     """See ``IMemoryProvider.negotiate``.
 
     Raises:
@@ -84,9 +82,7 @@ def _check_rights(found: asyncpg.Record) -> None:
         raise NegotiationRefusedError(f"too many: {', '.join(found['excess'])}", fact="rights")
 
 
-async def _check_schema(
-    connection: Connection, found: asyncpg.Record
-) -> None:
+async def _check_schema(connection: Connection, found: asyncpg.Record) -> None:
     if "alembic_version" not in (found["tables"] or ()):
         raise NegotiationRefusedError("the schema was never migrated", fact="schema")
     revision = await connection.fetchval(_VERSION)

@@ -40,7 +40,7 @@ class PostgresMemoryProvider(IMemoryProvider):
             async with asyncio.timeout(timeout):
                 async with self._connections.fresh() as connection:
                     return await negotiate(connection, self._options)
-        except Exception as error:
+        except errors.DRIVER as error:
             raise errors.translate(error) from error
 
     async def ready(self, *, timeout: float) -> None:
@@ -68,7 +68,7 @@ class PostgresMemoryProvider(IMemoryProvider):
     async def _read(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:
         try:
             return await self._connections.run(work, timeout=timeout)
-        except Exception as error:
+        except errors.DRIVER as error:
             raise errors.translate(error) from error
 
 

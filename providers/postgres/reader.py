@@ -1,6 +1,7 @@
 """Reads: each is one statement, and so one round trip and one snapshot."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import asyncpg
 
@@ -96,9 +97,9 @@ def _check_page(page: list[Revision], newest: int, limit: int) -> None:
     """Refuse a history with a gap, a link that does not fit, or an end before revision 1."""
     numbers = [revision.revision for revision in page]
     last = max(newest - limit, 1)
-    if numbers != list(range(newest, last - 1, -1)) and newest >= 1:
+    if numbers != list(range(newest, last - 1, -1)):
         raise StoredDataInvalidError("a stored history has a gap")
-    for later, earlier in zip(page, page[1:], strict=False):
+    for later, earlier in pairwise(page):
         if later.previous_revision_id != earlier.revision_id:
             raise StoredDataInvalidError("a stored history has a link that does not fit")
 
@@ -121,9 +122,7 @@ def _counters(request: LoadRequest) -> list[str | None]:
     return _keys(names)
 
 
-def _loaded(
-    request: LoadRequest, once: asyncpg.Record, rows: list[asyncpg.Record]
-) -> Loaded:
+def _loaded(request: LoadRequest, once: asyncpg.Record, rows: list[asyncpg.Record]) -> Loaded:
     heads: dict[str, Record] = {}
     revisions: dict[RevisionRef, Revision] = {}
     for row in rows:

@@ -50,7 +50,9 @@ def _of(kind: type) -> Callable[[Any], Any]:
 
 
 def _number(value: Any) -> float:
-    return float(_of(float)(value)) if not isinstance(value, int) else value
+    if type(value) is not float and type(value) is not int:
+        raise TypeError
+    return value
 
 
 def _time(value: Any) -> datetime:

@@ -5,7 +5,9 @@ byte: their columns are ``text COLLATE "C"`` (004-48). There are no foreign keys
 writes a head and its revisions together, so that a second check would only cost time.
 """
 
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -42,7 +44,7 @@ def _text(name: str, *, null: bool = False) -> Column[str]:
     return Column(name, Text(), nullable=null)
 
 
-def _time(name: str, *, null: bool = False) -> Column[object]:
+def _time(name: str, *, null: bool = False) -> Column[datetime]:
     return Column(name, DateTime(timezone=True), nullable=null)
 
 
@@ -55,9 +57,9 @@ def _scope() -> tuple[Column[str], Column[str]]:
     return _identifier("tenant_id"), _identifier("project_id")
 
 
-def _snapshot() -> tuple[Column[object], ...]:
+def _snapshot() -> tuple[Column[Any], ...]:
     """Columns that a head and a revision have in common."""
-    columns: tuple[Column[object], ...] = (
+    return (
         _identifier("record_id"),
         Column("revision", Integer(), nullable=False),
         _identifier("revision_id"),
@@ -81,7 +83,6 @@ def _snapshot() -> tuple[Column[object], ...]:
         _text("change_kind", null=True),
         _text("actor_fingerprint", null=True),
     )
-    return columns
 
 
 def _snapshot_checks(table: str) -> tuple[CheckConstraint, ...]:

@@ -1,5 +1,7 @@
 """Create the tables, and the triggers that keep what was written."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
@@ -57,19 +59,19 @@ def upgrade() -> None:
     create_triggers()
 
 
-def identifier(name: str, *, null: bool = False) -> sa.Column:
+def identifier(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.Text(collation="C"), nullable=null)
 
 
-def plain(name: str, *, null: bool = False) -> sa.Column:
+def plain(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.Text(), nullable=null)
 
 
-def time(name: str, *, null: bool = False) -> sa.Column:
+def time(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.DateTime(timezone=True), nullable=null)
 
 
-def scope() -> tuple[sa.Column, ...]:
+def scope() -> tuple[sa.Column[Any], ...]:
     return identifier("tenant_id"), identifier("project_id")
 
 
@@ -78,7 +80,7 @@ def known(table: str, column: str, values: tuple[str, ...]) -> sa.CheckConstrain
     return sa.CheckConstraint(f"{column} IN ({listed})", name=f"{table}_{column}_known")
 
 
-def snapshot(table: str) -> tuple[sa.Column | sa.CheckConstraint, ...]:
+def snapshot(table: str) -> tuple[sa.Column[Any] | sa.CheckConstraint, ...]:
     return (
         identifier("record_id"),
         sa.Column("revision", sa.Integer(), nullable=False),
