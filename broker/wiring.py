@@ -9,7 +9,6 @@ import grpc
 import uuid_utils
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from broker.api.v1 import record_service_pb2, record_service_pb2_grpc
 from broker.authority.channel import OwnerSettings as OwnerChannel
 from broker.authority.checks import OwnerAuthority
 from broker.authority.client import OwnerClient
@@ -25,7 +24,7 @@ from broker.readiness import ConfigurationError, Readiness
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.record_servicer import RecordServicer
+from broker.server.record_servicer import record_service
 from broker.services.access import AccessPath
 from broker.services.record_reads import RecordReads
 from broker.services.record_writes import RecordWrites
@@ -35,7 +34,6 @@ from broker.telemetry.metrics import Metrics, serve_metrics
 from providers.capabilities import Capability
 from providers.migration import driver_url
 from providers.registry import adapter
-
 
 
 @asynccontextmanager
@@ -77,7 +75,8 @@ def _metrics(server: ServerSettings, stack: AsyncExitStack) -> Metrics:
     metrics = Metrics()
     if server.metrics_listen is not None:
         host, _, port = server.metrics_listen.rpartition(":")
-        stack.callback(serve_metrics(metrics, int(port), host))
+        _, stop = serve_metrics(metrics, int(port), host)
+        stack.callback(stop)
     return metrics
 
 
@@ -165,16 +164,8 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
 
 
 def _services(access: AccessPath) -> list[ServedService]:
-    records = RecordServicer(
-        RecordReads(access), RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
-    )
-    return [
-        ServedService(
-            record_service_pb2.DESCRIPTOR.services_by_name["RecordService"],
-            record_service_pb2_grpc.add_RecordServiceServicer_to_server,
-            records,
-        )
-    ]
+    writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+    return [record_service(writes, RecordReads(access))]
 
 
 def _interceptor(verifier: TokenVerifier, metrics: Metrics) -> EdgeInterceptor:

@@ -2,11 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from providers.interface import IMemoryProvider
+from providers.migration import migrate
 from providers.postgres import options as postgres_options
-from providers.postgres.migrations import migrate as migrate_postgres
-from providers.postgres.provider import open_provider as open_postgres
+from providers.postgres.migrations import TREE as POSTGRES_TREE
+from providers.postgres.provider import PostgresMemoryProvider
 from providers.postgres.resource import init_resource as init_postgres
 
 
@@ -14,24 +17,29 @@ from providers.postgres.resource import init_resource as init_postgres
 class Adapter:
     """One kind of store.
 
-    ``open`` checks the options and returns a provider; it raises ValueError naming the option and
-    does no I/O. ``migrate`` takes the address of the store and the name of the role that serves;
-    ``init_resource`` takes the address, the resource id and the generation. Both are for operators.
+    ``open`` checks the options and returns a provider; it raises ValueError or TypeError naming the
+    option and does no I/O. ``migrate`` takes the store's address and the name of the role that
+    serves; ``init_resource`` the address, the resource id and the generation. Both are an
+    operator's.
     """
 
     version: str
     options_schema_version: int
-    open: Callable[[Mapping[str, object]], IMemoryProvider]
+    open: Callable[[Mapping[str, Any]], IMemoryProvider]
     migrate: Callable[[str, str], Awaitable[None]]
     init_resource: Callable[[str, str, int], Awaitable[None]]
+
+
+def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
+    return PostgresMemoryProvider(postgres_options.PostgresOptions(**options))
 
 
 _BUILT_IN: Mapping[str, Adapter] = {
     "postgres": Adapter(
         version=postgres_options.ADAPTER_VERSION,
         options_schema_version=postgres_options.OPTIONS_SCHEMA_VERSION,
-        open=open_postgres,
-        migrate=migrate_postgres,
+        open=_open_postgres,
+        migrate=partial(migrate, POSTGRES_TREE),
         init_resource=init_postgres,
     ),
 }

@@ -47,9 +47,13 @@ async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
             ) from error
         raise StorageUnavailableError("the broker's own store does not answer; retry") from error
     if found is None or found.revision != REVISION:
-        raise SchemaUnfitError(f"schema knowledge is not at revision {REVISION}: run broker migrate")
+        raise SchemaUnfitError(
+            f"schema knowledge is not at revision {REVISION}: run broker migrate"
+        )
     if not found.enough:
-        raise SchemaUnfitError("the role may not read and insert knowledge.pins: run broker migrate")
+        raise SchemaUnfitError(
+            "the role may not read and insert knowledge.pins: run broker migrate"
+        )
     if found.too_much:
         raise SchemaUnfitError("the role has more rights on schema knowledge than it may have")
 
