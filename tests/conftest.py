@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.closing_report import ClosingReport
 
-pytest_plugins = ["tests.fixtures.postgres"]
+pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.broker"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -54,7 +54,7 @@ async def serve(config: Path) -> None:
     verify(settings, development=False)
     stop = stop_requested()
     async with serving(settings) as address:
-        logger("broker").info("serving", address=address)
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
         await stop.wait()
 
 
