@@ -1,14 +1,16 @@
 """RecordService of a real broker process, as a caller sees it."""
 
+from typing import Any
+
 from broker.api.v1 import record_pb2, record_service_pb2
 from tests.fixtures.broker import Stand, records
 
 
 def create(
-    project: str, key: str = "key-1", **changes: object
+    project: str, key: str = "key-1", **changes: Any
 ) -> record_service_pb2.CreateRecordRequest:
     """Return a request for a memory."""
-    given = {
+    given: dict[str, Any] = {
         "scope": record_pb2.Scope(project_id=project, run_id="run-a", agent_id="agent-a"),
         "idempotency_key": key,
         "kind": record_pb2.RECORD_KIND_MEMORY,
