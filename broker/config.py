@@ -48,12 +48,16 @@ class ServerSettings(_Frozen):
 
 
 class ClaimNames(_Frozen):
-    """The names of the claims that bind a token."""
+    """The names of the claims that bind a token; it may hold one of tenant and one of purpose."""
 
     project: str = "project_id"
     run: str = "run_id"
-    tenant: str = "tenant_id"
-    purpose: str = "purpose"
+    tenant: tuple[str, ...] = (
+        "tenant_id",
+        "tid",
+        "http://schemas.microsoft.com/identity/claims/tenantid",
+    )
+    purpose: tuple[str, ...] = ("purpose", "token_purpose")
 
 
 class IssuerSettings(_Frozen):
@@ -68,8 +72,10 @@ class IssuerSettings(_Frozen):
     """The key set as a file. Exactly one of file and URL."""
     jwks_url: str | None = None
     """The key set over https."""
+    jwks_ca_file: Path | None = None
+    """PEM of the authorities to trust for the URL; absent: those of the system."""
     claims: ClaimNames = ClaimNames()
-    leeway_seconds: Annotated[int, Field(ge=0, le=30)] = 0
+    leeway_seconds: Annotated[float, Field(ge=0, le=30)] = 10.0
 
 
 class OwnerSettings(_Frozen):
@@ -78,7 +84,10 @@ class OwnerSettings(_Frozen):
     address: str
     """``host:port``."""
     root_certificates_file: Path | None = None
-    """PEM of the authorities to trust; absent: those of the system."""
+    """PEM of the authorities to trust; absent: those that gRPC brings."""
+    client_certificate_file: Path | None = None
+    """PEM chain the broker shows the owner. Together with ``client_key_file``."""
+    client_key_file: Path | None = None
     plaintext_loopback: bool = False
     """Whether to call without TLS: loopback only, development only."""
     timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 2.0

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from broker.config import load_settings, verify
+from broker.devstack.database import RUNTIME
 from broker.devstack.errors import DevStackError
-from broker.devstack.settings import StackSettings
+from broker.devstack.settings import ADAPTER, GENERATION, StackSettings
+from broker.readiness import ConfigurationError
+from broker.store.migrations import TREE as KNOWLEDGE
+from broker.telemetry.logs import configure_logging
+from broker.wiring import serving
+from providers.errors import NegotiationRefusedError
+from providers.migration import migrate
+from providers.registry import adapter
 
 Listening = Callable[[str], None]
 
@@ -40,8 +51,21 @@ class WiredBroker:
 
     async def prepare(self, settings: StackSettings) -> None:
         """See ``Product``."""
-        raise DevStackError("the broker is not wired to the development stack yet")
+        dsn = settings.access.migrator_dsn
+        await migrate(KNOWLEDGE, dsn, RUNTIME)
+        memory = adapter(ADAPTER)
+        await memory.migrate(dsn, RUNTIME)
+        with suppress(NegotiationRefusedError):  # the marker is there already
+            await memory.init_resource(dsn, settings.resource_id, GENERATION)
 
     async def serve(self, settings_file: Path, listening: Listening) -> None:
         """See ``Product``."""
-        raise DevStackError("the broker is not wired to the development stack yet")
+        configure_logging()
+        settings = load_settings(settings_file)
+        verify(settings, development=True)
+        try:
+            async with serving(settings) as address:
+                listening(address)
+                await asyncio.Event().wait()
+        except ConfigurationError as error:
+            raise DevStackError(str(error)) from error

@@ -77,7 +77,7 @@ def _launch(order: dict[str, Any]) -> subprocess.Popen[bytes]:
         stdout=sys.stderr,
         stderr=sys.stderr,
         pass_fds=(order["lock"],),
-        preexec_fn=tie_to_watchdog,
+        preexec_fn=tie_to_watchdog,  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
 

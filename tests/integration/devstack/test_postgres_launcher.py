@@ -184,7 +184,7 @@ def test_killed_server_recovers(make: Make, session: str) -> None:
         backend = connection.get_server_pid()
         if session == "busy":
             work = asyncio.create_task(connection.execute(BUSY))
-            while not work.done() and await watcher.fetchval(STATE, backend) != "active":
+            while not work.done() and await watcher.fetchval(STATE, backend) != "active":  # noqa: ASYNC110 - it watches another process
                 await asyncio.sleep(0.01)
         os.kill(server.pid, signal.SIGKILL)
         connection.terminate()
