@@ -30,7 +30,7 @@ def permissions(context: pb.AuthorizationContext) -> dict[tuple[str, str], set[s
 # --- authority ---------------------------------------------------------------------------------
 
 
-async def test_context_and_selection_of_one_snapshot(ask: Asker) -> None:
+async def test_context_and_selection_of_one_snapshot(ask: Asker, stand: OwnerStand) -> None:
     """004-13, 004-21, 004-22: everything the broker insists on is there."""
     answer = await ask.run("olga")
     context, selection = answer.context, answer.selection
@@ -49,7 +49,8 @@ async def test_context_and_selection_of_one_snapshot(ask: Asker) -> None:
     assert (providers.seam, providers.cardinality) == ("Memory", pb.CARDINALITY_EXCLUSIVE)
     (candidate,) = providers.candidates
     assert (candidate.provider_id, candidate.adapter_version) == ("postgres.native-memory", "1.0.0")
-    assert len(candidate.advertised_capabilities) == 7
+    catalog = playground.read(stand.file).catalog[candidate.provider_id]
+    assert list(candidate.advertised_capabilities) == catalog.capabilities
     assert not selection.run_limits.HasField("max_prompt_tokens")
 
 
