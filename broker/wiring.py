@@ -59,7 +59,9 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         stack.push_async_callback(access.drain)
         server = EdgeServer(
             services=_services(access),
-            interceptor=_interceptor(verifier, metrics),
+            interceptor=EdgeInterceptor(
+                verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
+            ),
             listener=_listener(settings.server),
             reflect=settings.server.reflection,
         )
@@ -166,14 +168,6 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
 def _services(access: AccessPath) -> list[ServedService]:
     writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
     return [record_service(writes, RecordReads(access))]
-
-
-def _interceptor(verifier: TokenVerifier, metrics: Metrics) -> EdgeInterceptor:
-    admission = Admission()
-    metrics.watch_admission(lambda: admission.queued, lambda: admission.running)
-    return EdgeInterceptor(
-        verifier=verifier, admission=admission, metrics=metrics, log=logger("edge")
-    )
 
 
 def _listener(server: ServerSettings) -> Listener:

@@ -30,12 +30,16 @@ class Adapter:
     init_resource: Callable[[str, str, int], Awaitable[None]]
 
 
+NATIVE = postgres_options.ADAPTER_ID
+"""The adapter whose database holds the broker's own schema too."""
+
+
 def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
     return PostgresMemoryProvider(postgres_options.PostgresOptions(**options))
 
 
 _BUILT_IN: Mapping[str, Adapter] = {
-    "postgres": Adapter(
+    NATIVE: Adapter(
         version=postgres_options.ADAPTER_VERSION,
         options_schema_version=postgres_options.OPTIONS_SCHEMA_VERSION,
         open=_open_postgres,

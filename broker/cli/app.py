@@ -12,6 +12,7 @@ import uvloop
 from pydantic import ValidationError
 
 from broker.cli import operations
+from providers.registry import NATIVE
 
 app = typer.Typer(
     name="broker",
@@ -47,7 +48,7 @@ def migrate(
 def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
     generation: Annotated[int, typer.Option(min=1, help="Raise it when a backup is restored.")],
-    adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = "postgres",
+    adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = NATIVE,
 ) -> None:
     """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""
     _run(operations.init_resource(_migration_dsn(), adapter, resource_id, generation))

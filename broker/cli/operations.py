@@ -17,7 +17,7 @@ from broker.telemetry.logs import configure_logging, logger
 from broker.wiring import serving
 from providers.errors import ProviderError
 from providers.migration import migrate as migrate_schema
-from providers.registry import adapter
+from providers.registry import NATIVE, adapter
 
 
 class Schema(StrEnum):
@@ -54,7 +54,7 @@ async def serve(config: Path) -> None:
     verify(settings, development=False)
     stop = stop_requested()
     async with serving(settings) as address:
-        logger("broker").info("serving", address=address)
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
         await stop.wait()
 
 
@@ -63,7 +63,7 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     if schema in (Schema.ALL, Schema.KNOWLEDGE):
         await migrate_schema(KNOWLEDGE, dsn, runtime_role)
     if schema in (Schema.ALL, Schema.MEMORY):
-        await adapter("postgres").migrate(dsn, runtime_role)
+        await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
 async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:

@@ -133,16 +133,10 @@ class ReferenceMemoryProvider(IMemoryProvider):
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         """See ``IMemoryProvider.commit``."""
         self._check_open()
-        rules.check(write_set)
+        self._check_rules(write_set)
         self._check_marker()
         shelf = self._shelf(write_set.project)
-        refusal = (
-            self._receipt_refusal(shelf, write_set)
-            or self._tombstone_refusal(shelf, write_set)
-            or self._taken_refusal(shelf, write_set)
-            or self._counter_refusal(shelf, write_set)
-            or self._stale_refusal(shelf, write_set)
-        )
+        refusal = self._refusal(shelf, write_set)
         if refusal is not None:
             return deepcopy(refusal)
         self._apply(shelf, deepcopy(write_set))
@@ -170,6 +164,9 @@ class ReferenceMemoryProvider(IMemoryProvider):
     def _check_open(self) -> None:
         if self._closed:
             raise ProviderClosedError("the provider was closed")
+
+    def _check_rules(self, write_set: WriteSet) -> None:
+        rules.check(write_set)
 
     def _check_marker(self) -> None:
         if self._store.marker != self._resource:
@@ -210,6 +207,15 @@ class ReferenceMemoryProvider(IMemoryProvider):
         return tuple(links)
 
     # -------------------- refusing, in the order of clause C-3
+
+    def _refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
+        return (
+            self._receipt_refusal(shelf, write_set)
+            or self._tombstone_refusal(shelf, write_set)
+            or self._taken_refusal(shelf, write_set)
+            or self._counter_refusal(shelf, write_set)
+            or self._stale_refusal(shelf, write_set)
+        )
 
     def _receipt_refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
         kept = shelf.receipts.get(write_set.receipt.key)

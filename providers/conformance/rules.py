@@ -7,8 +7,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from enum import Enum
 from itertools import pairwise
+from math import isfinite
 
 from providers.errors import WriteSetInvalidError
 from providers.model import HeadPut, Revision, WriteSet
@@ -29,7 +31,7 @@ def check(write_set: WriteSet) -> None:
     Raises:
         WriteSetInvalidError: it breaks a rule or passes a limit. Not retryable.
     """
-    _check_text(write_set)
+    _check_values(write_set)
     _check_sizes(write_set)
     _check_receipt(write_set)
     _check_keys(write_set)
@@ -38,31 +40,36 @@ def check(write_set: WriteSet) -> None:
         raise WriteSetInvalidError("an effect's sequence counts from 1")
 
 
-def _check_text(write_set: WriteSet) -> None:
+def _check_values(write_set: WriteSet) -> None:
     size = 0
-    for text in _texts(write_set):
-        if _UNSTORABLE.search(text):
-            raise WriteSetInvalidError("text holds NUL or a surrogate")
-        size += len(text.encode())
+    for value in _leaves(write_set):
+        if isinstance(value, str) and not isinstance(value, Enum):
+            if _UNSTORABLE.search(value):
+                raise WriteSetInvalidError("text holds NUL or a surrogate")
+            size += len(value.encode())
+        elif isinstance(value, float) and not isfinite(value):
+            raise WriteSetInvalidError("a number is not finite")
+        elif isinstance(value, datetime) and value.tzinfo is None:
+            raise WriteSetInvalidError("a time has no zone")
+        elif not isinstance(value, str | int | float | datetime | None):
+            raise WriteSetInvalidError(f"{type(value).__name__} is nothing a store keeps")
     if size > TEXT_BYTES_MAX:
         raise WriteSetInvalidError(f"{size} bytes of text, at most {TEXT_BYTES_MAX}")
 
 
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, Enum):
-        return
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
+def _leaves(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _texts(key)
-            yield from _texts(inner)
+            yield key
+            yield from _leaves(inner)
     elif isinstance(value, tuple | list):
         for inner in value:
-            yield from _texts(inner)
+            yield from _leaves(inner)
     elif is_dataclass(value):
         for each in fields(value):
-            yield from _texts(getattr(value, each.name))
+            yield from _leaves(getattr(value, each.name))
+    else:
+        yield value
 
 
 def _check_sizes(write_set: WriteSet) -> None:

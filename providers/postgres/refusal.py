@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from providers.errors import WriteSetInvalidError
 from providers.model import HeadPut, IdempotencyReceipt, WriteSet
 from providers.postgres.reader import GRAPH, TRANSFER, stream
 from providers.requests import (
@@ -70,11 +69,7 @@ def expected_revision_id(write_set: WriteSet, put: HeadPut) -> str | None:
 
 
 def judge(write_set: WriteSet, facts: Facts) -> CommitOutcome | None:
-    """Return the first refusal that holds, or ``None`` when nothing stands in the way any more.
-
-    Raises:
-        WriteSetInvalidError: A new revision does not link to the head it expects. Not retryable.
-    """
+    """Return the first refusal that holds, or ``None`` when nothing stands in the way any more."""
     return (
         _replay(write_set, facts)
         or _tombstone(write_set, facts)
@@ -132,9 +127,7 @@ def _stale(write_set: WriteSet, facts: Facts) -> CommitOutcome | None:
         if put.expected_revision is None:
             continue
         record_id = put.record.current.record_id
-        current, revision_id = facts.heads.get(record_id, (0, None))
-        if current != put.expected_revision:
-            return StaleRevision(record_id, current)
-        if revision_id != expected_revision_id(write_set, put):
-            raise WriteSetInvalidError("a revision does not link to the head it expects")
+        head = facts.heads.get(record_id, (0, None))
+        if head != (put.expected_revision, expected_revision_id(write_set, put)):
+            return StaleRevision(record_id, head[0])
     return None

@@ -7,7 +7,7 @@ import pytest
 
 from providers.conformance.declaration import Declaration
 from providers.conformance.harness import Harness
-from tests.conformance import reference_harness
+from tests.conformance import postgres_harness, reference_harness
 
 
 @dataclass(frozen=True)
@@ -22,4 +22,5 @@ BACKENDS: Mapping[str, Backend] = {
     "reference": Backend(
         reference_harness.DECLARATION, lambda _request: reference_harness.ReferenceHarness()
     ),
+    "postgres": Backend(postgres_harness.DECLARATION, postgres_harness.from_request),
 }

@@ -51,7 +51,7 @@ async def timeout_is_unknown(bench: Bench) -> None:
     await stored(provider, project, lost.heads[0].record)
 
 
-@law("C-7", "R-2", capability=Capability.WRITE, facts=(StoreFact.DURABLE,))
+@law("C-7", capability=Capability.WRITE, facts=(StoreFact.DURABLE,))
 async def recovers_after_restart(bench: Bench) -> None:
     """004-63, 004-101: what was written is there, and the provider works on by itself."""
     provider, project = bench.provider, bench.project()
@@ -82,6 +82,7 @@ async def acknowledged_writes_survive_a_crash(bench: Bench) -> None:
         number = 0
         while not stop.is_set():
             number += 1
+            await asyncio.sleep(0)
             pair = [specimens.memory(f"w{worker}-{number}-{side}") for side in ("a", "b")]
             write = specimens.create(project, *pair)
             try:

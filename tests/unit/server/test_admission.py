@@ -130,6 +130,41 @@ async def test_a_slot_is_not_granted_to_a_call_that_gave_up_a_moment_ago() -> No
     assert crowd.order == [first, third]
 
 
+async def test_when_the_first_of_a_caller_gives_up_its_second_keeps_its_own_place() -> None:
+    crowd = Crowd(Admission(running_max=1, queue_max=8))
+    first = await crowd.enter("a")
+    gives_up, between, later = [await crowd.enter(caller) for caller in "bcb"]
+    await crowd.give_up(gives_up)
+    for number in (first, between):
+        await crowd.leave(number)
+    assert crowd.order == [first, between, later]
+
+
+async def test_a_caller_that_gave_up_and_comes_back_is_counted_afresh() -> None:
+    crowd = Crowd(Admission(running_max=1, queue_max=4))
+    first = await crowd.enter("a")
+    await crowd.give_up(await crowd.enter("b"))
+    again = await crowd.enter("b")
+    await crowd.leave(first)
+    await crowd.leave(again)
+    assert not crowd.admission._callers
+
+
+async def test_after_closing_calls_in_line_are_served_and_new_ones_are_held_then_refused() -> None:
+    crowd = Crowd(Admission(running_max=1, queue_max=4))
+    first, second = [await crowd.enter(caller) for caller in "ab"]
+    crowd.admission.close()
+    held = asyncio.create_task(crowd.admission.enter("c", LIGHT))
+    await settle()
+    assert not held.done()
+    crowd.admission.turn_away()
+    with pytest.raises(OverloadedError) as refused:
+        await held
+    assert refused.value.metadata == {"limit": "draining"}
+    await crowd.leave(first)
+    assert crowd.order == [first, second]
+
+
 async def test_a_slot_is_given_back_once() -> None:
     admission = Admission(running_max=2, queue_max=4)
     slot = await admission.enter("a", LIGHT)
@@ -144,6 +179,7 @@ STEPS = st.lists(
         st.tuples(st.just("leave"), st.integers(0, 99), st.booleans()),
         st.tuples(st.just("give up"), st.integers(0, 99), st.booleans()),
     ),
+    min_size=30,
     max_size=120,
 )
 
