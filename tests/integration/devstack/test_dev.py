@@ -120,11 +120,11 @@ def test_printed_commands_work_when_pasted(directory: Path, real: bool) -> None:
         for tool, denied in (("buf", "permission_denied"), ("grpcurl", "PermissionDenied")):
             *tour, outsider = printed(stack, tool)
             assert sum(command.startswith(tool) for command in tour) == 4
-            for _ in range(2):
-                done = stack.bash("set -e", *tour)
+            first, second = (stack.bash("set -e", *tour) for _ in range(2))
+            for done in (first, second):
                 assert done.returncode == 0, done.stderr
                 assert "refreshed on Tuesdays" in done.stdout
-            assert done.stdout.count('"replayed": true') == 2
+            assert second.stdout.count('"replayed": true') == 2
             refused = stack.bash(*tour, outsider)
             assert refused.returncode != 0
             assert denied in refused.stderr
