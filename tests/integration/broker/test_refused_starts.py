@@ -11,13 +11,12 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.own_broker import (
     Change,
     Settings,
-    run_broker,
+    WarmBroker,
+    ended,
     settings_for,
-    try_to_serve,
+    start_command,
 )
 from tests.fixtures.postgres import Database, PostgresBackend
-
-Path_ = tuple[str | int, ...]
 
 
 def put(value: Any, *path: str | int) -> Change:
@@ -113,13 +112,15 @@ def settings(stand: Stand) -> Settings:
 
 
 @pytest.mark.parametrize("case", UNFIT)
-def test_unfit_settings_are_not_served_with(case: str, settings: Settings, tmp_path: Path) -> None:
+def test_unfit_settings_are_not_served_with(
+    case: str, settings: Settings, warm_broker: WarmBroker
+) -> None:
     """004-101 and the architecture's rule 5: refuse unsafe configuration, and name the setting."""
     change, words = UNFIT[case]
     change(settings)
-    ended = try_to_serve(tmp_path, settings)
-    ended.refused_with(*words)
-    assert "hush-hush" not in ended.said
+    refused = warm_broker.serve(settings)
+    refused.refused_with(*words)
+    assert "hush-hush" not in refused.said
 
 
 @pytest.mark.parametrize("trouble", ["absent", "folder", "not_toml", "not_text"])
@@ -130,18 +131,31 @@ def test_a_file_that_cannot_be_read_is_told(trouble: str, tmp_path: Path) -> Non
         file.mkdir()
     elif trouble != "absent":
         file.write_bytes(b"[server\n" if trouble == "not_toml" else b"\xff\xfe\x00")
-    ended = run_broker("serve", "--config", str(file))
-    assert ended.code != 0
-    assert "Traceback" not in ended.said
+    refused = ended(start_command("serve", "--config", str(file)))
+    assert refused.code > 0
+    assert "Traceback" not in refused.said
     if trouble != "folder":  # the parser of the command line tells of that one
-        ended.refused_with()
+        refused.refused_with()
 
 
-def test_a_port_that_is_taken_is_told(settings: Settings, tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["listen", "metrics_listen"])
+def test_a_port_that_is_taken_is_told(
+    setting: str, settings: Settings, warm_broker: WarmBroker
+) -> None:
     """004-101: also where several brokers may share a port, a stranger's is not shared."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings["server"]["listen"] = f"127.0.0.1:{taken.getsockname()[1]}"
-        try_to_serve(tmp_path, settings).refused_with("server.listen")
+        settings["server"][setting] = f"127.0.0.1:{taken.getsockname()[1]}"
+        warm_broker.serve(settings).refused_with(f"server.{setting}")
+
+
+def test_a_certificate_that_is_none_is_told(
+    settings: Settings, warm_broker: WarmBroker, tmp_path: Path
+) -> None:
+    """004-101: files that are there and hold something else."""
+    file = tmp_path / "no-certificate.pem"
+    file.write_text("no certificate", encoding="utf-8")
+    settings["server"] |= {"tls_certificate_file": str(file), "tls_key_file": str(file)}
+    warm_broker.serve(settings).refused_with("server.listen", "certificate")
 
 
 # -------------------- databases that must not be served with
@@ -186,32 +200,30 @@ SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("case", SPOILT)
 def test_an_unfit_database_is_not_served_with(
-    case: str, stand: Stand, postgres_database: Database, tmp_path: Path
+    case: str, stand: Stand, postgres_database: Database, warm_broker: WarmBroker
 ) -> None:
     """004-27, 004-31, 004-101: not migrated, too many rights, or not the resource configured."""
     statement, words = SPOILT[case]
     asyncio.run(postgres_database.fetchval(statement.format(role=postgres_database.runtime_role)))
-    ended = try_to_serve(tmp_path, settings_for(stand, postgres_database))
-    ended.refused_with(*words)
+    warm_broker.serve(settings_for(stand, postgres_database)).refused_with(*words)
 
 
 def test_a_database_that_was_never_migrated_is_not_served_with(
-    stand: Stand, postgres_backend: PostgresBackend, tmp_path: Path
+    stand: Stand, postgres_backend: PostgresBackend, warm_broker: WarmBroker
 ) -> None:
     """004-101: an ordinary start never migrates."""
     database = asyncio.run(postgres_backend.empty_database())
-    ended = try_to_serve(tmp_path, settings_for(stand, database))
-    ended.refused_with("store", "broker migrate")
+    warm_broker.serve(settings_for(stand, database)).refused_with("store", "broker migrate")
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('knowledge', 'memory')"
     assert asyncio.run(database.fetchval(schemas)) == 0
     asyncio.run(postgres_backend.drop(database))
 
 
-def test_a_superuser_is_not_served_as(stand: Stand, tmp_path: Path) -> None:
+def test_a_superuser_is_not_served_as(stand: Stand, warm_broker: WarmBroker) -> None:
     """004-31, 004-101: the role that may do everything is refused whatever was granted."""
     settings = settings_for(stand, stand.database)
     settings["store"]["dsn"] = stand.database.admin_dsn
-    try_to_serve(tmp_path, settings).refused_with("store", "rights")
+    warm_broker.serve(settings).refused_with("store", "rights")
     settings = settings_for(stand, stand.database)
     settings["providers"][0]["options"]["dsn"] = stand.database.admin_dsn
-    try_to_serve(tmp_path, settings).refused_with("providers", "native", "role")
+    warm_broker.serve(settings).refused_with("providers", "native", "role")
