@@ -24,6 +24,7 @@ from tests.fixtures.own_broker import (
     health,
     health_becomes,
     own_broker,
+    patient,
 )
 from tests.fixtures.postgres import Database, PostgresBackend
 from tests.fixtures.record_calls import Refused, create, get, new_record, outcome, refused
@@ -46,9 +47,6 @@ async def test_sigterm_in_the_middle_of_calls_loses_no_reply(
     stand: Stand, postgres_database: Database, tmp_path: Path
 ) -> None:
     """004-101: calls in flight get their replies, new ones go elsewhere, the exit code is 0."""
-
-    def patient(settings: Settings) -> None:
-        settings["owner"]["timeout_seconds"] = 10.0
 
     with own_broker(stand, tmp_path, postgres_database, patient) as own:
         project = own.project()
@@ -151,11 +149,10 @@ async def test_health_tells_when_a_peer_goes_and_comes_back(
         lambda settings: lead(settings, ways, postgres_database),
     ) as own:
         async with own.channel() as channel:
-            for way in ways.values():
-                await health_becomes(channel, SERVING)
-                way.refuse()
-                await health_becomes(channel, NOT_SERVING)
-                way.heal()
+            await health_becomes(channel, SERVING)
+            ways["store"].refuse()
+            await health_becomes(channel, NOT_SERVING)
+            ways["store"].heal()
             await health_becomes(channel, SERVING)
             ways["provider"].blackhole()
             await health_becomes(channel, NOT_SERVING)
