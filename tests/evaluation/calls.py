@@ -12,7 +12,7 @@ from google.rpc.status_pb2 import Status
 from grpc import aio
 
 from broker.api.v1 import record_service_pb2 as pb
-from broker.api.v1.record_service_pb2_grpc import RecordServiceAsyncStub
+from broker.api.v1 import record_service_pb2_grpc
 
 Reply = TypeVar("Reply")
 Metadata = Sequence[tuple[str, str]]
@@ -51,7 +51,7 @@ class Member:
     def __init__(
         self,
         subject: str,
-        stub: RecordServiceAsyncStub,
+        stub: "record_service_pb2_grpc.RecordServiceAsyncStub",
         metadata: Callable[[], Metadata],
         tally: Tally,
     ) -> None:
@@ -110,7 +110,7 @@ def _info(error: aio.AioRpcError) -> ErrorInfo:
     """Return the ErrorInfo of an error; an empty one where gRPC itself made the error."""
     info = ErrorInfo()
     for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            for detail in Status.FromString(bytes(value)).details:
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            for detail in Status.FromString(value).details:
                 detail.Unpack(info)
     return info

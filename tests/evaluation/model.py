@@ -7,15 +7,14 @@ its replies, and must then stay as it was. It shares no code with the broker but
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from google.protobuf.message import Message
 
 from broker.api.v1 import record_pb2 as records
 from broker.api.v1 import record_service_pb2 as pb
 
-AGENT_SOURCES = frozenset(
-    range(records.SOURCE_TYPE_AGENT, records.SOURCE_TYPE_ORCHESTRATION + 1)
-)
+AGENT_SOURCES = frozenset(range(records.SOURCE_TYPE_AGENT, records.SOURCE_TYPE_ORCHESTRATION + 1))
 _CONTENT = ("type", "title", "content", "rationale", "importance")
 
 
@@ -45,9 +44,7 @@ class Known:
     @property
     def scope(self) -> records.Scope:
         """Where to ask for it."""
-        return records.Scope(
-            project_id=self.project_id, run_id=self.run_id, agent_id=self.agent_id
-        )
+        return records.Scope(project_id=self.project_id, run_id=self.run_id, agent_id=self.agent_id)
 
     def record(self, revision: records.Revision | None = None) -> records.Record:
         """Return it as it was at a revision, by default as it is now."""
@@ -77,9 +74,7 @@ class Model:
         """How many revisions there are in all histories."""
         return sum(len(known.revisions) for known in self.known.values())
 
-    def created(
-        self, request: pb.CreateRecordRequest, subject: str, told: records.Record
-    ) -> Known:
+    def created(self, request: pb.CreateRecordRequest, subject: str, told: records.Record) -> Known:
         """Take in a create that was answered with a record, and compare the two."""
         revision = records.Revision(
             record_id=told.record_id,
@@ -104,9 +99,7 @@ class Model:
         self.same(told, known.record(), f"reply to create {request.idempotency_key}")
         return known
 
-    def updated(
-        self, request: pb.UpdateRecordRequest, subject: str, told: records.Record
-    ) -> Known:
+    def updated(self, request: pb.UpdateRecordRequest, subject: str, told: records.Record) -> Known:
         """Take in an update that was answered with a record, and compare the two."""
         known = self.known[request.record_id]
         before = known.head
@@ -147,7 +140,7 @@ class Model:
         if told != wanted:
             self.mismatches.append(f"{where}: {', '.join(_differences(told, wanted))}")
 
-    def expect(self, holds: bool, otherwise: str) -> None:  # noqa: FBT001
+    def expect(self, holds: bool, otherwise: str) -> None:
         """Keep a sentence for the report unless something holds."""
         if not holds:
             self.mismatches.append(otherwise)
@@ -165,8 +158,8 @@ def plain_tags(tags: Iterable[str]) -> list[str]:
     return sorted(kept, key=str.casefold)
 
 
-def _content(request: pb.CreateRecordRequest | pb.UpdateRecordRequest) -> dict[str, object]:
-    said = {name: getattr(request, name) for name in _CONTENT}
+def _content(request: pb.CreateRecordRequest | pb.UpdateRecordRequest) -> dict[str, Any]:
+    said: dict[str, Any] = {name: getattr(request, name) for name in _CONTENT}
     if not request.HasField("importance"):
         said["importance"] = 0.5
     said["type"] = request.type.strip()

@@ -161,6 +161,4 @@ def list_of(known: Known, size: int, token: str = "") -> pb.ListRevisionsRequest
 
 def revision_of(known: Known, revision: int) -> pb.GetRevisionRequest:
     """Return the request for one revision of a record."""
-    return pb.GetRevisionRequest(
-        scope=known.scope, record_id=known.record_id, revision=revision
-    )
+    return pb.GetRevisionRequest(scope=known.scope, record_id=known.record_id, revision=revision)
