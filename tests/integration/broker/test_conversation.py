@@ -61,7 +61,7 @@ class StandSite:
 
 @pytest.mark.timeout(300)
 async def test_a_conversation_is_kept_as_it_was_written(stand: Stand) -> None:
-    """004-46, 51, 52, 55, 61-64, 68, 15: turns, edits, lost replies, races, histories, dismissal."""
+    """004-15, 46, 51, 52, 55, 61-64, 68: edits, lost replies, races, histories, a dismissal."""
     (conversation,) = load_file(CONVERSATION)
     site = StandSite(stand)
     report = await run(site, stand.project(), conversation)
