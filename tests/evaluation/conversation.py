@@ -83,7 +83,7 @@ def load_file(path: Path) -> list[Conversation]:
         found = list(_read(content))
         for conversation in found:
             _check(conversation)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ConversationInvalidError(f"{path.name}: {error!r}") from error
     return found
 
@@ -163,6 +163,8 @@ def _check(conversation: Conversation) -> None:
             raise ValueError(f"{turn.id!r} is no id")
         if turn.speaker not in conversation.speakers or not turn.text.strip():
             raise ValueError(f"turn {turn.id} has an unknown speaker or no text")
+    if any(session.time.tzinfo is None for session in conversation.sessions):
+        raise ValueError("a session's time has no offset")
     for earlier, later in pairwise(session.time for session in conversation.sessions):
         if later < earlier:
             raise ValueError(f"a session at {later} follows one at {earlier}")

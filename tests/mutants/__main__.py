@@ -23,7 +23,7 @@ from tests.mutants.table import MUTANTS, Mutant, RottenError
 
 TABLE_WIDTH = 130
 SECONDS_MAX = 300
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+PYTEST = ("-m", "pytest", "-q", "-o", "junit_family=xunit1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,14 +74,15 @@ MUTANTS = (
         wrong="""\
             key = given[11]
             applied = await link.fetchval(COMMIT, *given[:11], f"{key}~", *given[12:])
-            await link.fetchval(
-                "INSERT INTO memory.receipts (tenant_id, project_id, actor_fingerprint,"
-                " idempotency_key, method, fingerprint, refs, effect_id, outcome, create_time)"
-                " SELECT tenant_id, project_id, actor_fingerprint, $1, method, fingerprint, refs,"
-                " effect_id, outcome, create_time"
-                " FROM memory.receipts WHERE idempotency_key = $1 || '~' RETURNING 1",
-                key,
-            )
+            if applied:
+                await link.fetchval(
+                    "INSERT INTO memory.receipts (tenant_id, project_id, actor_fingerprint,"
+                    " idempotency_key, method, fingerprint, refs, effect_id, outcome, create_time)"
+                    " SELECT tenant_id, project_id, actor_fingerprint, $1, method, fingerprint,"
+                    " refs, effect_id, outcome, create_time"
+                    " FROM memory.receipts WHERE idempotency_key = $1 || '~' RETURNING 1",
+                    key,
+                )
 """,
         tests=(f"{LAWS}[postgres-receipts-replay_after_lost_reply_and_restart]",),
     ),
