@@ -1,8 +1,7 @@
 """``IMemoryProvider``: the contract between the broker and a store.
 
 Each clause is numbered and MUST hold; each has a law in ``providers/conformance/laws`` or names
-what brings it.
-Where nothing is promised it says so.
+what brings it. Where nothing is promised it says so.
 
 General clauses
 

@@ -1,8 +1,8 @@
 """The vocabulary of the storage contract: records, revisions and what one commit may hold.
 
 All types are frozen and neutral: no driver type, no wire type. Times are aware UTC datetimes with
-microseconds.
-Identifiers are 1-256 ASCII letters, digits and ``. _ : -``, compared byte for byte (004-48).
+microseconds. Identifiers are 1-256 ASCII letters, digits and ``. _ : -``, compared byte for byte
+(004-48).
 """
 
 from collections.abc import Mapping
@@ -198,8 +198,8 @@ class Revision:
     """One immutable snapshot of a record (004-52).
 
     ``revision`` counts from 1 without a gap; ``previous_revision_id`` links to the revision before
-    and is ``None`` at 1.
-    ``actor_fingerprint`` is 64 lower-case hex digits (004-20), or ``None`` in imported history.
+    and is ``None`` at 1. ``actor_fingerprint`` is 64 lower-case hex digits (004-20), or ``None`` in
+    imported history.
     """
 
     record_id: str
@@ -255,9 +255,8 @@ class IdempotencyReceipt:
     """The proof that a write happened. Committed with it, kept for ever, never changed (004-63).
 
     It holds references and no content: the reply is rebuilt from immutable revisions.
-    ``fingerprint`` is 64 lower-case
-    hex digits over the normalised request. ``outcome`` holds enum names, booleans and numbers, at
-    most 1 KiB as JSON.
+    ``fingerprint`` is 64 lower-case hex digits over the normalised request. ``outcome`` holds enum
+    names, booleans and numbers, at most 1 KiB as JSON.
     """
 
     key: ReceiptKey
@@ -311,9 +310,8 @@ class AcceptedEffect:
     """The redacted receipt of an accepted decision, and the intent to deliver it (004-72).
 
     ``sequence`` counts from 1 inside the stream of (tenant, project, run); committing it expects
-    the stream's counter to
-    be ``sequence - 1``. ``receipt`` holds the other fields of the receipt: identifiers, numbers and
-    times, no content.
+    the stream's counter to be ``sequence - 1``. ``receipt`` holds the other fields of the receipt:
+    identifiers, numbers and times, no content.
     """
 
     receipt_id: str
@@ -328,12 +326,10 @@ class WriteSet:
     """All that one commit applies, or none of it.
 
     Each head appends its ``current`` revision; ``history`` holds further revisions of the same
-    heads (imports).
-    A key occurs at most once among claims, releases and tombstones. ``graph_expected`` and
-    ``transfer_expected`` are the
-    counters read by ``load``: committing advances them by one. A set that puts a tombstone advances
-    the transfer counter
-    too, expected or not.
+    heads (imports). A key occurs at most once among claims, releases and tombstones.
+    ``graph_expected`` and ``transfer_expected`` are the counters read by ``load``: committing
+    advances them by one. A set that puts a tombstone advances the transfer counter too, expected or
+    not.
     """
 
     project: ProjectKey

@@ -230,8 +230,7 @@ class SearchRequest:
     Empty sets do not filter. ``limit`` 1-100.
 
     ``text`` is a substring of type, title, content or a tag; case is folded. Every tag must be
-    present, case folded.
-    Importance bounds are inclusive; times are half-open.
+    present, case folded. Importance bounds are inclusive; times are half-open.
     """
 
     project: ProjectKey
@@ -275,8 +274,8 @@ class Candidates:
     """Candidates in order.
 
     By kind (decision, memory, session context), importance descending as a number, update time
-    descending,
-    record id ascending. ``truncated_bytes`` is true when 16 MiB of content were reached first.
+    descending, record id ascending. ``truncated_bytes`` is true when 16 MiB of content were reached
+    first.
     """
 
     records: tuple[Record, ...]

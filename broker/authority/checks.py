@@ -60,20 +60,13 @@ class OwnerAuthority:
         field = disagreement(context, call.caller)
         if field is not None:
             raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
-        judge_grants(context, need, scope.project_id)
-        return Authorized(
-            call=call,
-            scope=scope,
-            tenant_id=context.tenant_id,
-            membership_revision=context.membership_revision,
-            grants_write=holds(context, Permission.WRITE_PROJECTS, scope.project_id),
-            selection=read_selection(answer, context.tenant_id, scope),
-        )
+        return _judged(answer, context, need, call, scope)
 
-    async def recheck(self, first: Authorized, need: Need) -> None:
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
         """Check ②: one more owner round trip, and nothing may have changed (004-15..17).
 
-        ``need`` may ask for more than check ① did. The membership revision may have moved.
+        ``need`` may ask for more than check ① did. The membership revision may have moved, and
+        WriteProjects may have come or gone: the answer tells what holds now.
 
         Raises:
             What ``check`` raises.
@@ -83,10 +76,10 @@ class OwnerAuthority:
         answer, context = await self._ask(first.call, first.scope, need)
         if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
             raise AuthorityChangedError("the caller's identity changed during the call")
-        judge_grants(context, need, first.scope.project_id)
-        second = read_selection(answer, context.tenant_id, first.scope)
-        if not _same(first.selection, second):
+        second = _judged(answer, context, need, first.call, first.scope)
+        if not _same(first.selection, second.selection):
             raise RunSelectionChangedError("the run selection changed during the call")
+        return second
 
     async def _ask(
         self, call: Call, scope: RunScope, need: Need
@@ -94,6 +87,25 @@ class OwnerAuthority:
         judge_token(call.caller, scope, need)
         answer = await self._owner.run_authority(call, scope, first_of(need))
         return answer, read_context(answer)
+
+
+def _judged(
+    answer: owners.GetRunAuthorityResponse,
+    context: Context,
+    need: Need,
+    call: Call,
+    scope: RunScope,
+) -> Authorized:
+    """Judge the permissions, and put together what the broker may know."""
+    judge_grants(context, need, scope.project_id)
+    return Authorized(
+        call=call,
+        scope=scope,
+        tenant_id=context.tenant_id,
+        membership_revision=context.membership_revision,
+        grants_write=holds(context, Permission.WRITE_PROJECTS, scope.project_id),
+        selection=read_selection(answer, context.tenant_id, scope),
+    )
 
 
 def _same(first: RunSelection | BrokerError, second: RunSelection | BrokerError) -> bool:

@@ -54,8 +54,10 @@ class TokenVerifier:
         self._wall = wall
         self._cache = SignatureCache(monotonic)
 
-    async def verify(self, authorization: Sequence[str], tenant: Sequence[str]) -> Caller:
-        """Verify the token of one call.
+    async def verify(
+        self, authorization: Sequence[str | bytes], tenant: Sequence[str | bytes]
+    ) -> Caller:
+        """Verify the token of one call. Bytes, from binary metadata, are never acceptable.
 
         Args:
             authorization: every value of ``authorization`` in the call's metadata (004-03).
@@ -136,16 +138,19 @@ async def _key(source: KeySource, key_id: str) -> tuple[KeySet, VerificationKey 
     return keys, keys.keys.get(key_id)
 
 
-def _token(values: Sequence[str]) -> tuple[str, str]:
-    found = _BEARER.match(values[0]) if len(values) == 1 else None
-    if found is None:
-        raise refusal(Fault.AUTHORIZATION)
-    return found[0], found[1]
+def _token(values: Sequence[str | bytes]) -> tuple[str, str]:
+    match values:
+        case [str(value)] if found := _BEARER.match(value):
+            return found[0], found[1]
+        case _:
+            raise refusal(Fault.AUTHORIZATION)
 
 
-def _selector(values: Sequence[str]) -> str | None:
-    if not values:
-        return None
-    if len(values) > 1 or not is_identifier(values[0]):
-        raise refusal(Fault.TENANT_SELECTOR)
-    return values[0]
+def _selector(values: Sequence[str | bytes]) -> str | None:
+    match values:
+        case []:
+            return None
+        case [str(value)] if is_identifier(value):
+            return value
+        case _:
+            raise refusal(Fault.TENANT_SELECTOR)

@@ -65,8 +65,8 @@ class Authorized:
     """The outcome of one check that passed. Lives as long as its call and is never kept.
 
     ``grants_write`` tells whether WriteProjects is held on the project or the caller's tenant.
-    ``selection`` is that of
-    the same snapshot, or the refusal to give once permissions and fields have been judged.
+    ``selection`` is that of the same snapshot, or the refusal to give once permissions and fields
+    have been judged.
     """
 
     call: Call

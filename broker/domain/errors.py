@@ -64,8 +64,7 @@ class BrokerError(Exception):
     """Base of all refusals.
 
     ``message`` says what is wrong and what to do, without content, identifiers or input.
-    ``metadata`` goes to the caller
-    as it is: only enum names, numbers and the broker's own names.
+    ``metadata`` goes to the caller as it is: only enum names, numbers and the broker's own names.
     """
 
     reason: Reason = Reason.INTERNAL

@@ -27,11 +27,12 @@ class AuthorityPort(Protocol):
         """
         ...
 
-    async def recheck(self, first: Authorized, need: Need) -> None:
-        """Check ②: the same again, and nothing may have changed since the first (004-15..17).
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
+        """Check ②: the same again; identity and selection must be as before (004-15..17).
 
-        ``need`` may ask for more than the first check did. Whoever relied on ``grants_write`` asks
-        for WriteProjects here.
+        The answer is the fresher one: what is decided after it is decided by it.
+
+        ``need`` may ask for more than the first check did.
 
         Raises:
             What ``check`` raises.

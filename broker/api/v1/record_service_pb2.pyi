@@ -60,7 +60,7 @@ class CreateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """What is known about it as a memory. OUTPUT_ONLY fields must be unset."""
+        """What is known about it as a memory. OUTPUT_ONLY fields are ignored."""
 
     def __init__(
         self,
@@ -213,12 +213,12 @@ class UpdateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """New values of the fields that `facet_mask` names. OUTPUT_ONLY fields must be unset. Unset: the facet is kept."""
+        """New values of the fields that `facet_mask` names; other fields are ignored. Unset, with no mask: the facet is kept."""
 
     @_builtins.property
     def facet_mask(self) -> _field_mask_pb2.FieldMask:
-        """REQUIRED with `facet`. Top-level field names of MemoryFacet, none of them OUTPUT_ONLY. A named field that is unset in
-        `facet` is cleared; a field set in `facet` must be named.
+        """REQUIRED with `facet`, and not empty. Top-level field names of MemoryFacet, none of them OUTPUT_ONLY. A named field
+        that is unset in `facet` is cleared.
         """
 
     def __init__(

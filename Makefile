@@ -1,0 +1,55 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check fmt lint type proto proto-check proto-baseline lock mutants eval clean
+
+PY := .venv/bin/python
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export BUF_CACHE_DIR := $(CURDIR)/.cache/buf
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Build .venv from requirements-dev.lock (every other target does it when needed)
+	@scripts/setup
+
+run: setup ## Start a whole broker on this machine: PORT=... and ARGS='...' are passed on
+	$(PY) -m broker dev --data .broker-dev $(if $(PORT),--port $(PORT)) $(ARGS)
+
+test: setup ## Run the tests: ARGS='-k name' narrows them
+	$(PY) -m pytest -n auto $(ARGS)
+
+check: lint type proto-check ## Everything but the tests: style, types, import rules, protos, tidiness
+	$(PY) -m pytest -q tests/architecture
+
+lint: setup ## Style and import rules
+	ruff check
+	ruff format --check
+	lint-imports --cache-dir .cache/import-linter
+
+type: setup ## Types, strictly
+	mypy
+
+fmt: setup ## Put the code in form
+	ruff check --fix-only
+	ruff format
+
+proto: setup ## Generate the Python code of proto/
+	scripts/proto generate
+
+proto-check: setup ## Lint proto/, refuse breaking changes, compare with the generated code
+	scripts/proto check
+
+proto-baseline: setup ## At a release: make today's protos the ones that later changes must not break
+	scripts/proto baseline
+
+lock: setup ## Renew both lock files: ARGS=--upgrade takes newer releases
+	scripts/lock $(ARGS)
+
+mutants: setup ## Plant each known bug in turn and see the tests go red
+	$(PY) -m tests.mutants $(ARGS)
+
+eval: setup ## Measure the quality of recall
+	$(PY) -m tests.evaluation $(ARGS)
+
+clean: ## Remove what was built or kept here, the .venv and development data too
+	rm -rf .venv .cache .broker-dev .hypothesis build dist
+	find broker providers tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""From a run's accepted selection to its one pinned provider, for ever, without a fall-back."""

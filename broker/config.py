@@ -1,0 +1,221 @@
+"""Settings of the broker: a TOML file, overridden by the environment (``BROKER_SERVER__LISTEN``).
+
+Settings are frozen. ``verify`` refuses what would be unsafe before anything is opened.
+"""
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+DEV_ISSUER: Final = "https://dev.invalid"
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
+Algorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
+
+
+class UnsafeConfigurationError(Exception):
+    """The settings must not be served with. Names the setting; the process ends."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ServerSettings(_Frozen):
+    """The listening side."""
+
+    listen: str = "127.0.0.1:7400"
+    """``host:port``. Anything but loopback needs a certificate."""
+    tls_certificate_file: Path | None = None
+    """PEM chain of the server. Together with ``tls_key_file``."""
+    tls_key_file: Path | None = None
+    reflection: bool = False
+    """Whether server reflection is served."""
+    metrics_listen: str | None = None
+    """``host:port`` of the Prometheus endpoint; absent: none."""
+    drain_seconds: Annotated[float, Field(gt=0, le=300)] = 30.0
+    """How long running calls may take after SIGTERM."""
+
+
+class ClaimNames(_Frozen):
+    """The names of the claims that bind a token; it may hold one of tenant and one of purpose."""
+
+    project: str = "project_id"
+    run: str = "run_id"
+    tenant: tuple[str, ...] = (
+        "tenant_id",
+        "tid",
+        "http://schemas.microsoft.com/identity/claims/tenantid",
+    )
+    purpose: tuple[str, ...] = ("purpose", "token_purpose")
+
+
+class IssuerSettings(_Frozen):
+    """One issuer of tokens."""
+
+    issuer: str
+    """Compared byte for byte with ``iss``."""
+    audience: str
+    """Must be among ``aud``."""
+    algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)]
+    jwks_file: Path | None = None
+    """The key set as a file. Exactly one of file and URL."""
+    jwks_url: str | None = None
+    """The key set over https."""
+    jwks_ca_file: Path | None = None
+    """PEM of the authorities to trust for the URL; absent: those of the system."""
+    claims: ClaimNames = ClaimNames()
+    leeway_seconds: Annotated[float, Field(ge=0, le=30)] = 10.0
+
+
+class OwnerSettings(_Frozen):
+    """The Projects & Config owner."""
+
+    address: str
+    """``host:port``."""
+    root_certificates_file: Path | None = None
+    """PEM of the authorities to trust; absent: those that gRPC brings."""
+    client_certificate_file: Path | None = None
+    """PEM chain the broker shows the owner. Together with ``client_key_file``."""
+    client_key_file: Path | None = None
+    plaintext_loopback: bool = False
+    """Whether to call without TLS: loopback only, development only."""
+    timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 2.0
+    """The most one owner call may take."""
+
+
+class StoreSettings(_Frozen):
+    """The broker's own PostgreSQL schema."""
+
+    dsn: SecretStr
+    """``postgresql://…`` of the runtime role."""
+    pool_size: Annotated[int, Field(ge=1, le=100)] = 4
+
+
+class ProviderSettings(_Frozen):
+    """One entry of the provider catalog."""
+
+    provider_id: Identifier
+    adapter: Identifier
+    """The adapter's name; several entries may name one."""
+    adapter_version: str
+    """Must equal the version the adapter reports."""
+    options_schema_version: Annotated[int, Field(ge=1)]
+    options_revision: Identifier
+    hosting: Identifier
+    advertised_capabilities: Annotated[tuple[Identifier, ...], Field(min_length=1)]
+    enabled: bool = True
+    options: Mapping[str, object] = Field(default_factory=dict, repr=False)
+    """The adapter's own options; it checks them when it is opened."""
+
+
+class Settings(BaseSettings):
+    """Everything the broker is configured with."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix="BROKER_", env_nested_delimiter="__"
+    )
+
+    server: ServerSettings = ServerSettings()
+    issuers: Annotated[tuple[IssuerSettings, ...], Field(min_length=1)]
+    owner: OwnerSettings
+    store: StoreSettings
+    providers: Annotated[tuple[ProviderSettings, ...], Field(min_length=1)]
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file."""
+        return env_settings, init_settings
+
+
+def load_settings(file: Path) -> Settings:
+    """Read settings from a TOML file and the environment.
+
+    Raises:
+        pydantic.ValidationError: names each setting that is missing or wrong.
+        OSError, tomllib.TOMLDecodeError: the file cannot be read.
+    """
+    return Settings(**tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def verify(settings: Settings, *, development: bool) -> None:
+    """Refuse settings that are unsafe to serve with. ``development`` is true under ``broker dev``.
+
+    Raises:
+        UnsafeConfigurationError: names the setting and the rule.
+    """
+    _verify_server(settings.server)
+    for issuer in settings.issuers:
+        _verify_issuer(issuer, development=development)
+    if settings.owner.plaintext_loopback and not development:
+        raise UnsafeConfigurationError("owner.plaintext_loopback is for development only")
+    if settings.owner.plaintext_loopback and not is_loopback(settings.owner.address):
+        raise UnsafeConfigurationError("owner.plaintext_loopback needs a loopback owner.address")
+    verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
+    ids = [provider.provider_id for provider in settings.providers]
+    if len(ids) != len(set(ids)):
+        raise UnsafeConfigurationError("providers: every provider_id may stand once")
+
+
+def _verify_server(server: ServerSettings) -> None:
+    if (server.tls_certificate_file is None) != (server.tls_key_file is None):
+        raise UnsafeConfigurationError(
+            "server.tls_certificate_file and server.tls_key_file go together"
+        )
+    if server.tls_certificate_file is None and not is_loopback(server.listen):
+        raise UnsafeConfigurationError("server.listen beyond loopback needs a certificate")
+
+
+def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
+    if issuer.issuer == DEV_ISSUER and not development:
+        raise UnsafeConfigurationError(f"issuers: {DEV_ISSUER} is served by broker dev only")
+    if not issuer.issuer.startswith("https://"):
+        raise UnsafeConfigurationError("issuers.issuer must be an https URL")
+    if (issuer.jwks_file is None) == (issuer.jwks_url is None):
+        raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
+    if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
+        raise UnsafeConfigurationError("issuers.jwks_url must be https")
+
+
+def verify_dsn(name: str, dsn: str) -> None:
+    """Refuse a PostgreSQL address that would send a password in the clear over a network.
+
+    Raises:
+        UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed.
+    """
+    parts = urlsplit(dsn)
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
+    query = parse_qs(parts.query)
+    host = query.get("host", [parts.hostname or ""])[0]
+    local = host.startswith("/") or host == "" or is_loopback(f"{host}:1")
+    if not local and query.get("sslmode") != ["verify-full"]:
+        raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether ``host:port`` names this machine only."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

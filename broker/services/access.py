@@ -1,0 +1,213 @@
+"""The way of a call: check ①, field checks, binding, provider, check ②, in this order, always.
+
+No outcome of a provider call leaves before check ② has passed: neither a result nor a failure
+(004-15). A replay needs a check that began after its receipt was read.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from broker.domain.authority import KNOWLEDGE, Authorized, Need
+from broker.domain.call import Call, RunScope
+from broker.domain.errors import (
+    ConcurrentWriteError,
+    DeadlineExceededError,
+    IdempotencyKeyReusedError,
+    StaleRevisionError,
+    TombstonedError,
+)
+from broker.domain.idempotency import check_same_request
+from broker.domain.ports import AuthorityPort, BindingPort, Bound
+from broker.domain.requests import ScopeInput
+from providers.capabilities import Capability
+from providers.interface import IMemoryProvider
+from providers.model import (
+    IdempotencyReceipt,
+    ProjectKey,
+    ReceiptKey,
+    WriteSet,
+)
+from providers.requests import (
+    CommitOutcome,
+    Committed,
+    IdempotencyReused,
+    Loaded,
+    LoadRequest,
+    Replayed,
+    StaleRevision,
+    Tombstoned,
+)
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX: Final = 5
+"""How often a write is decided before contention is told to its caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One call that passed check ① and its field checks, and the provider its run is pinned to."""
+
+    authorized: Authorized
+    need: Need
+    bound: Bound
+
+    @property
+    def call(self) -> Call:
+        """The call itself."""
+        return self.authorized.call
+
+    @property
+    def project(self) -> ProjectKey:
+        """The root of every key this call may touch; the tenant is the owner's word."""
+        return ProjectKey(self.authorized.tenant_id, self.authorized.scope.project_id)
+
+    def timeout(self) -> float:
+        """Return the seconds left.
+
+        Raises:
+            DeadlineExceededError: none are left; nothing was written by this call.
+        """
+        remaining = self.call.remaining()
+        if remaining <= 0.0:
+            raise DeadlineExceededError(outcome_unknown=False)
+        return remaining
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write: its identity for retries, what it loads, and the pure decision over that.
+
+    ``decide`` gets the fresher of the two authority answers and is called again after contention.
+    """
+
+    method: str
+    key: ReceiptKey
+    fingerprint: str
+    load: LoadRequest
+    decide: Callable[[Loaded, Authorized], WriteSet]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a write came to: what it committed, or what the earlier request's receipt names."""
+
+    write_set: WriteSet | None
+    receipt: IdempotencyReceipt
+    loaded: Loaded
+
+
+class AccessPath:
+    """Leads calls through the checks. Holds no state but the commits that are still running."""
+
+    def __init__(self, authority: AuthorityPort, bindings: BindingPort) -> None:
+        """Take the two ports."""
+        self._authority = authority
+        self._bindings = bindings
+        self._commits: set[asyncio.Task[CommitOutcome]] = set()
+
+    async def authorize(self, call: Call, scope: ScopeInput, need: Need = KNOWLEDGE) -> Authorized:
+        """Check ①. Fields other than scope and paging are judged after it."""
+        return await self._authority.check(call, RunScope(scope.project_id, scope.run_id), need)
+
+    async def enter(
+        self, authorized: Authorized, capability: Capability, need: Need = KNOWLEDGE
+    ) -> Access:
+        """Judge the run selection, bind the run, and require a capability.
+
+        A failure of the binding is a provider's outcome: it is told only after check ② has passed.
+        """
+        authorized.selected()
+        try:
+            bound = await self._bindings.bind(authorized, create=True)
+            bound.require(capability)
+        except Exception:
+            await self._authority.recheck(authorized, need)
+            raise
+        return Access(authorized, need, bound)
+
+    async def read(
+        self, access: Access, read: Callable[[IMemoryProvider, float], Awaitable[T]]
+    ) -> T:
+        """Read from the provider, then check ②, then tell: one store trip, two owner trips."""
+        try:
+            result = await read(access.bound.provider, access.timeout())
+        except Exception:
+            await self._authority.recheck(access.authorized, access.need)
+            raise
+        await self._authority.recheck(access.authorized, access.need)
+        return result
+
+    async def write(self, access: Access, write: Write) -> Settled:
+        """Load beside check ②, decide, commit; again after contention: two store, two owner trips.
+
+        Raises:
+            IdempotencyKeyReusedError, StaleRevisionError, TombstonedError: not retryable.
+            ConcurrentWriteError: others won every attempt; retryable.
+            What ``decide``, the provider and the authority raise.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            loaded, second = await self._load(access, write.load)
+            if loaded.receipt is not None:
+                return await self._replay(access, write, loaded.receipt)
+            write_set = write.decide(loaded, second)
+            match await self._commit(access, write_set):
+                case Committed():
+                    return Settled(write_set, write_set.receipt, loaded)
+                case Replayed(receipt):
+                    return await self._replay(access, write, receipt)
+                case IdempotencyReused():
+                    raise IdempotencyKeyReusedError
+                case StaleRevision(current=current):
+                    raise StaleRevisionError(current)
+                case Tombstoned():
+                    raise TombstonedError("the content was forgotten and may not come back")
+                case _:
+                    continue
+        raise ConcurrentWriteError("other writers won every attempt; retry")
+
+    async def drain(self) -> None:
+        """Wait for commits whose callers went away. Each is bounded by its own timeout."""
+        if self._commits:
+            await asyncio.wait(self._commits)
+
+    async def _load(self, access: Access, request: LoadRequest) -> tuple[Loaded, Authorized]:
+        loaded, second = await asyncio.gather(
+            access.bound.provider.load(request, timeout=access.timeout()),
+            self._authority.recheck(access.authorized, access.need),
+            return_exceptions=True,
+        )
+        if isinstance(second, BaseException):
+            raise second
+        if isinstance(loaded, BaseException):
+            raise loaded
+        return loaded, second
+
+    async def _replay(self, access: Access, write: Write, receipt: IdempotencyReceipt) -> Settled:
+        """Load what the earlier request left, beside a check that begins now."""
+        named = LoadRequest(
+            project=access.project,
+            record_ids=tuple(dict.fromkeys(ref.record_id for ref in receipt.refs)),
+            revisions=receipt.refs,
+        )
+        loaded, _ = await self._load(access, named)
+        check_same_request(receipt, write.method, write.fingerprint)
+        return Settled(None, receipt, loaded)
+
+    async def _commit(self, access: Access, write_set: WriteSet) -> CommitOutcome:
+        """Commit out of reach of the caller's cancellation: what was sent runs to its end."""
+        timeout = access.timeout()
+        access.call.commit_sent = True
+        task = asyncio.ensure_future(access.bound.provider.commit(write_set, timeout=timeout))
+        self._commits.add(task)
+        task.add_done_callback(self._commit_done)
+        outcome = await asyncio.shield(task)
+        access.call.commit_sent = isinstance(outcome, Committed)
+        return outcome
+
+    def _commit_done(self, task: asyncio.Task[CommitOutcome]) -> None:
+        self._commits.discard(task)
+        if not task.cancelled():
+            task.exception()  # marks it as seen: its caller may have gone away

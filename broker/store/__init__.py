@@ -1,0 +1,1 @@
+"""The broker's own PostgreSQL schema, ``knowledge``: what must outlive every provider."""

@@ -1,0 +1,94 @@
+"""Keeps pins in schema ``knowledge``."""
+
+import asyncio
+from typing import Final
+
+from sqlalchemy import Row, and_, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from broker.domain.errors import StorageUnavailableError
+from broker.domain.ports import Pin
+from broker.store.schema import pins
+from providers.model import ResourceIdentity
+
+TIMEOUT_SECONDS: Final = 5.0
+
+
+class PostgresPinStore:
+    """Pins on PostgreSQL. Every failure is StorageUnavailableError; nothing is half-written."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        """Take the engine; whoever made it disposes of it."""
+        self._engine = engine
+
+    async def find(self, tenant_id: str, project_id: str, run_id: str) -> Pin | None:
+        """Return the committed pin of a run, or ``None``."""
+        query = select(pins).where(
+            and_(
+                pins.c.tenant_id == tenant_id,
+                pins.c.project_id == project_id,
+                pins.c.run_id == run_id,
+            )
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.connect() as connection:
+                row = (await connection.execute(query)).one_or_none()
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise _unavailable() from error
+        return None if row is None else _pin(row)
+
+    async def insert_if_absent(self, pin: Pin) -> Pin:
+        """Insert a pin unless the run has one; return the one that is committed."""
+        statement = insert(pins).values(_values(pin)).on_conflict_do_nothing()
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.begin() as connection:
+                await connection.execute(statement)
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise _unavailable() from error
+        committed = await self.find(pin.tenant_id, pin.project_id, pin.run_id)
+        if committed is None:
+            raise _unavailable()
+        return committed
+
+
+def _values(pin: Pin) -> dict[str, object]:
+    return {
+        "tenant_id": pin.tenant_id,
+        "project_id": pin.project_id,
+        "run_id": pin.run_id,
+        "project_revision": pin.project_revision,
+        "project_configuration_revision": pin.project_configuration_revision,
+        "context_revision": pin.context_revision,
+        "provider_id": pin.provider_id,
+        "adapter_version": pin.adapter_version,
+        "options_schema_version": pin.options_schema_version,
+        "options_revision": pin.options_revision,
+        "resource_id": pin.resource.resource_id,
+        "resource_generation": pin.resource.generation,
+        "capabilities": sorted(pin.capabilities),
+        "create_time": func.now(),
+    }
+
+
+def _pin(row: Row[tuple[object, ...]]) -> Pin:
+    found = row._mapping
+    return Pin(
+        tenant_id=found[pins.c.tenant_id],
+        project_id=found[pins.c.project_id],
+        run_id=found[pins.c.run_id],
+        project_revision=found[pins.c.project_revision],
+        project_configuration_revision=found[pins.c.project_configuration_revision],
+        context_revision=found[pins.c.context_revision],
+        provider_id=found[pins.c.provider_id],
+        adapter_version=found[pins.c.adapter_version],
+        options_schema_version=found[pins.c.options_schema_version],
+        options_revision=found[pins.c.options_revision],
+        resource=ResourceIdentity(found[pins.c.resource_id], found[pins.c.resource_generation]),
+        capabilities=frozenset(found[pins.c.capabilities]),
+    )
+
+
+def _unavailable() -> StorageUnavailableError:
+    return StorageUnavailableError("the broker's own store does not answer; retry")

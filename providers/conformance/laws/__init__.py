@@ -1,0 +1,46 @@
+"""The laws, one module for each area; a law's area and name make its test id."""
+
+from providers.conformance.law import Law
+from providers.conformance.laws import (
+    cas,
+    claims,
+    counters,
+    faults,
+    history,
+    identifiers,
+    lifecycle,
+    limits,
+    loading,
+    negotiation,
+    precedence,
+    receipts,
+    text,
+)
+
+AREAS = (
+    negotiation,
+    lifecycle,
+    cas,
+    history,
+    receipts,
+    claims,
+    counters,
+    precedence,
+    identifiers,
+    loading,
+    text,
+    limits,
+    faults,
+)
+
+
+def all_laws() -> tuple[Law, ...]:
+    """Collect every law of every area, in the order they are written."""
+    found: list[Law] = []
+    for area in AREAS:
+        for value in vars(area).values():
+            if isinstance(value, Law):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found += [each for each in value if isinstance(each, Law)]
+    return tuple(found)

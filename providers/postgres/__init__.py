@@ -1,0 +1,1 @@
+"""The adapter ``postgres.native-memory``: records in schema ``memory`` of one database."""

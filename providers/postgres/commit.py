@@ -1,0 +1,237 @@
+"""Writes: one statement on success, and one more that says what stood in the way."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import asyncpg
+
+from providers.errors import WriteSetInvalidError
+from providers.model import ResourceIdentity, Revision, WriteSet
+from providers.postgres import errors
+from providers.postgres.connections import Connection, Connections, Link
+from providers.postgres.reader import GRAPH, TRANSFER, check_marker, stream
+from providers.postgres.refusal import Facts, expected_revision_id, judge
+from providers.postgres.rows import (
+    effect_columns,
+    revision_columns,
+    to_counters,
+    to_holders,
+    to_json,
+    to_receipt,
+)
+from providers.postgres.statements import CLASSIFY, COMMIT, LOAD
+from providers.requests import CommitOutcome, Committed, Contended
+from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
+
+ATTEMPTS = 5
+"""How often a commit is tried when it was refused for something that is gone a moment later."""
+
+# What the statement meets when another commit was faster: nothing was applied, ask what it was.
+_REFUSALS = errors.CONFLICTS | {errors.UNIQUE_VIOLATION}
+_EFFECT_ID = "effects_receipt_id_key"
+_NOTHING = "[]"
+_CHARACTER_BYTES_MAX = 4
+# Where in the arguments the receipt's texts are that are not JSON.
+_RECEIPT = slice(10, 16)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Whether a commit was sent whose answer did not come."""
+
+    in_doubt: bool = False
+
+
+async def commit(
+    connections: Connections, resource: ResourceIdentity, write_set: WriteSet, timeout: float
+) -> CommitOutcome:
+    """See ``IMemoryProvider.commit``."""
+    connections.check_open()
+    arguments = encode(resource, write_set)
+    sent = _Sent()
+    work = partial(_attempts, resource=resource, write_set=write_set, given=arguments, sent=sent)
+    try:
+        return await connections.run(work, timeout=timeout)
+    except errors.DRIVER as error:
+        raise errors.translate(error, in_doubt=sent.in_doubt, writing=True) from error
+
+
+async def warm(connection: Connection) -> None:
+    """Prepare the hot statements on a new connection: run them for a resource that cannot exist."""
+    await connection.fetch(LOAD, None, None, [], None, None, [], [], [], [], None)
+    keys: list[str] = []
+    await connection.fetch(
+        COMMIT,
+        *(None, None, None, None, _NOTHING, keys, _NOTHING, keys, keys, keys),
+        *(None, None, None, None, None, None, None, None, _NOTHING),
+    )
+
+
+async def _attempts(
+    link: Link,
+    resource: ResourceIdentity,
+    write_set: WriteSet,
+    given: tuple[object, ...],
+    sent: _Sent,
+) -> CommitOutcome:
+    for _ in range(ATTEMPTS):
+        refused_by = None
+        try:
+            sent.in_doubt = True
+            applied = await link.fetchval(COMMIT, *given)
+        except asyncpg.PostgresError as error:
+            if error.sqlstate == errors.LOCK_NOT_AVAILABLE:
+                return Contended()
+            sent.in_doubt = errors.ends_session(error)
+            if error.sqlstate not in _REFUSALS:
+                raise
+            refused_by = error.constraint_name
+        else:
+            sent.in_doubt = False
+            if applied:
+                return Committed()
+        outcome = await _classify(link, resource, write_set)
+        if outcome is not None:
+            return outcome
+        if refused_by == _EFFECT_ID:
+            raise WriteSetInvalidError("the effect's receipt id is in use")
+    return Contended()
+
+
+async def _classify(
+    link: Link, resource: ResourceIdentity, write_set: WriteSet
+) -> CommitOutcome | None:
+    project = write_set.project
+    key = write_set.receipt.key
+    names, _ = _counters(write_set)
+    row = await link.fetchrow(
+        CLASSIFY,
+        project.tenant_id,
+        project.project_id,
+        key.actor_fingerprint,
+        key.idempotency_key,
+        [put.record.current.record_id for put in write_set.heads],
+        [revision.revision_id for revision in _revisions(write_set)],
+        [*write_set.must_be_absent, *(each.key for each in write_set.claims)],
+        names,
+    )
+    if row is None:
+        check_marker(resource, None, None)
+        return None
+    check_marker(resource, row["resource_id"], row["generation"])
+    facts = Facts.of(
+        receipt=to_receipt(row["receipt"], key),
+        holders=to_holders(row["keys"]),
+        counters=to_counters(row["counters"]),
+        heads=row["heads"],
+        revision_ids=row["revision_ids"],
+    )
+    return judge(write_set, facts)
+
+
+# -------------------- the statement's arguments
+
+
+def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
+    """Return the arguments of the commit statement.
+
+    Raises:
+        WriteSetInvalidError: The write set breaks a rule or a limit. Not retryable.
+    """
+    try:
+        check(write_set)
+        given = _encode(resource, write_set)
+    except (TypeError, ValueError) as error:
+        check_text(write_set)
+        raise WriteSetInvalidError("the write set holds something that is not JSON") from error
+    # JSON is never shorter than the text in it, spells NUL in one way only and refuses surrogates:
+    # a look at what is sent clears most write sets.
+    texts = [value for value in given if isinstance(value, str)]
+    plain = (texts[0], texts[1], *map(str, given[_RECEIPT]))
+    if (
+        sum(map(len, texts)) * _CHARACTER_BYTES_MAX > TEXT_BYTES_MAX
+        or any("\\u0000" in text for text in texts)
+        or not all(map(is_storable, plain))
+    ):
+        check_text(write_set)
+    return given
+
+
+def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
+    receipt = write_set.receipt
+    keys = _key_rows(write_set)
+    names, expected = _counters(write_set)
+    outcome = to_json(receipt.outcome)
+    if len(outcome.encode()) > OUTCOME_BYTES_MAX:
+        raise WriteSetInvalidError("the receipt's outcome is too large")
+    effects = () if write_set.effect is None else (effect_columns(write_set.effect),)
+    return (
+        write_set.project.tenant_id,
+        write_set.project.project_id,
+        resource.resource_id,
+        resource.generation,
+        _revision_rows(write_set),
+        [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
+        to_json(keys) if keys else _NOTHING,
+        [row["key"] for row in keys],
+        names,
+        expected,
+        receipt.key.actor_fingerprint,
+        receipt.key.idempotency_key,
+        receipt.method,
+        receipt.fingerprint,
+        to_json([(ref.record_id, ref.revision) for ref in receipt.refs]),
+        receipt.effect_id,
+        outcome,
+        receipt.create_time,
+        to_json(effects) if effects else _NOTHING,
+    )
+
+
+def _revisions(write_set: WriteSet) -> tuple[Revision, ...]:
+    return (*write_set.history, *(put.record.current for put in write_set.heads))
+
+
+def _revision_rows(write_set: WriteSet) -> str:
+    rows = [revision_columns(revision) for revision in write_set.history]
+    for put in write_set.heads:
+        row = revision_columns(put.record.current)
+        row["record_create_time"] = put.record.create_time
+        if put.expected_revision is not None:
+            row["expected_revision"] = put.expected_revision
+            row["expected_revision_id"] = expected_revision_id(write_set, put)
+        rows.append(row)
+    return to_json(rows)
+
+
+def _counters(write_set: WriteSet) -> tuple[list[str], list[int | None]]:
+    asked: list[tuple[str, int | None]] = []
+    if write_set.graph_expected is not None:
+        asked.append((GRAPH, write_set.graph_expected))
+    if write_set.effect is not None:
+        asked.append((stream(write_set.effect.run_id), write_set.effect.sequence - 1))
+    if write_set.transfer_expected is not None or write_set.tombstones:
+        asked.append((TRANSFER, write_set.transfer_expected))
+    return [name for name, _ in asked], [expected for _, expected in asked]
+
+
+def _key_rows(write_set: WriteSet) -> list[dict[str, object]]:
+    rows: dict[str, dict[str, object]] = {}
+    for claim in write_set.claims:
+        rows[claim.key] = {
+            "action": "claim",
+            "record_id": claim.record_id,
+            "held_by": claim.held_by,
+            "free_of_tombstone": True,
+        }
+    for release in write_set.releases:
+        rows[release.key] = {"action": "release", "record_id": release.record_id}
+    for tombstone in write_set.tombstones:
+        rows[tombstone.key] = {
+            "action": "bury",
+            "tombstone_kind": tombstone.kind,
+            "tombstone_time": tombstone.create_time,
+        }
+    for key in write_set.must_be_absent:
+        rows.setdefault(key, {})["free_of_tombstone"] = True
+    return [{"key": key, **row} for key, row in rows.items()]

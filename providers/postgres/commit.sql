@@ -1,0 +1,216 @@
+-- Applies one write set, or nothing, and tells which. Heads, counters and keys are locked first, in
+-- this order and each sorted, so that no two commits can wait for each other; the rows that the
+-- locks return are the newest, while everything else still sees the statement's snapshot. What is
+-- absent cannot be locked: it is inserted, and whoever comes second gets a unique violation.
+--
+-- $1 tenant  $2 project  $3 resource id  $4 generation
+-- $5 revisions  $6 record ids of the heads that expect one  $7 keys with what to do  $8 the keys alone
+-- $9 counter names  $10 their expected values, null where any will do
+-- $11 actor  $12 idempotency key  $13 method  $14 fingerprint  $15 refs  $16 effect id  $17 outcome
+-- $18 time of the receipt  $19 effects
+--
+-- Stored rows are always found by "= ANY" over the whole key: a join could be planned as a walk
+-- through the whole project.
+WITH given AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset($5) AS g (
+        record_id text COLLATE "C", revision integer, revision_id text COLLATE "C",
+        previous_revision_id text, agent_id text, kind text, type text, title text, content text,
+        rationale text, importance float8, tags text[], facet json, state text, trust text,
+        source_run_id text, source_session_id text, promoted_decision_id text,
+        superseded_by_record_id text, reason text, change_kind text, actor_fingerprint text,
+        create_time timestamptz,
+        -- Only heads have these; the last two only where the record must exist already.
+        record_create_time timestamptz, expected_revision integer, expected_revision_id text
+    )
+),
+asked_keys AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset($7) AS k (
+        key text COLLATE "C", action text, record_id text, held_by text, tombstone_kind text,
+        tombstone_time timestamptz, free_of_tombstone boolean
+    )
+),
+asked_counters AS MATERIALIZED (
+    SELECT name, expected FROM unnest($9::text[], $10::bigint[]) AS a (name, expected)
+),
+
+locked_heads AS MATERIALIZED (
+    SELECT r.record_id, r.revision, r.revision_id
+    FROM memory.records AS r
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
+    ORDER BY r.record_id
+    FOR UPDATE
+),
+locked_counters AS MATERIALIZED (
+    SELECT c.name, c.value
+    FROM memory.counters AS c
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
+        AND (SELECT count(*) FROM locked_heads) >= 0
+    ORDER BY c.name
+    FOR UPDATE
+),
+locked_keys AS MATERIALIZED (
+    SELECT c.key, c.record_id, c.tombstone_kind
+    FROM memory.claims AS c
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+        AND (SELECT count(*) FROM locked_counters) >= 0
+    ORDER BY c.key
+    FOR UPDATE
+),
+gate AS MATERIALIZED (
+    SELECT
+        EXISTS (SELECT FROM memory.resource WHERE resource_id = $3 AND generation = $4)
+        AND NOT EXISTS (
+            SELECT
+            FROM given AS g
+            LEFT JOIN locked_heads AS l ON l.record_id = g.record_id
+            WHERE g.expected_revision IS NOT NULL
+                AND (l.revision, l.revision_id)
+                    IS DISTINCT FROM (g.expected_revision, g.expected_revision_id)
+        )
+        AND NOT EXISTS (
+            SELECT
+            FROM asked_counters AS a
+            LEFT JOIN locked_counters AS l ON l.name = a.name
+            WHERE a.expected <> coalesce(l.value, 0)
+        )
+        AND NOT EXISTS (
+            SELECT
+            FROM asked_keys AS a
+            LEFT JOIN locked_keys AS l ON l.key = a.key
+            WHERE (a.free_of_tombstone AND l.tombstone_kind IS NOT NULL)
+                OR (a.action = 'claim' AND l.record_id IS DISTINCT FROM a.held_by)
+        ) AS open
+),
+
+new_receipt AS (
+    INSERT INTO memory.receipts (
+        tenant_id, project_id, actor_fingerprint, idempotency_key, method, fingerprint, refs,
+        effect_id, outcome, create_time
+    )
+    SELECT $1, $2, $11, $12, $13, $14, $15, $16, $17, $18
+    FROM gate
+    WHERE open
+    RETURNING 1
+),
+new_records AS (
+    INSERT INTO memory.records (
+        tenant_id, project_id, record_id, revision, revision_id, previous_revision_id, agent_id,
+        kind, type, title, content, rationale, importance, tags, facet, state, trust, source_run_id,
+        source_session_id, promoted_decision_id, superseded_by_record_id, reason, change_kind,
+        actor_fingerprint, create_time, update_time
+    )
+    SELECT
+        $1, $2, g.record_id, g.revision, g.revision_id, g.previous_revision_id, g.agent_id,
+        g.kind, g.type, g.title, g.content, g.rationale, g.importance, g.tags, g.facet, g.state,
+        g.trust, g.source_run_id, g.source_session_id, g.promoted_decision_id,
+        g.superseded_by_record_id, g.reason, g.change_kind, g.actor_fingerprint,
+        g.record_create_time, g.create_time
+    FROM new_receipt, given AS g
+    WHERE g.record_create_time IS NOT NULL AND g.expected_revision IS NULL
+    ORDER BY g.record_id
+    RETURNING 1
+),
+changed_records AS (
+    UPDATE memory.records AS r
+    SET
+        revision = g.revision,
+        revision_id = g.revision_id,
+        previous_revision_id = g.previous_revision_id,
+        agent_id = g.agent_id,
+        kind = g.kind,
+        type = g.type,
+        title = g.title,
+        content = g.content,
+        rationale = g.rationale,
+        importance = g.importance,
+        tags = g.tags,
+        facet = g.facet,
+        state = g.state,
+        trust = g.trust,
+        source_run_id = g.source_run_id,
+        source_session_id = g.source_session_id,
+        promoted_decision_id = g.promoted_decision_id,
+        superseded_by_record_id = g.superseded_by_record_id,
+        reason = g.reason,
+        change_kind = g.change_kind,
+        actor_fingerprint = g.actor_fingerprint,
+        create_time = g.record_create_time,
+        update_time = g.create_time
+    FROM new_receipt, given AS g
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
+        AND r.record_id = g.record_id AND g.expected_revision IS NOT NULL
+    RETURNING 1
+),
+new_revisions AS (
+    INSERT INTO memory.revisions (
+        tenant_id, project_id, record_id, revision, revision_id, previous_revision_id, agent_id,
+        kind, type, title, content, rationale, importance, tags, facet, state, trust, source_run_id,
+        source_session_id, promoted_decision_id, superseded_by_record_id, reason, change_kind,
+        actor_fingerprint, create_time
+    )
+    SELECT
+        $1, $2, g.record_id, g.revision, g.revision_id, g.previous_revision_id, g.agent_id,
+        g.kind, g.type, g.title, g.content, g.rationale, g.importance, g.tags, g.facet, g.state,
+        g.trust, g.source_run_id, g.source_session_id, g.promoted_decision_id,
+        g.superseded_by_record_id, g.reason, g.change_kind, g.actor_fingerprint, g.create_time
+    FROM new_receipt, given AS g
+    WHERE (SELECT count(*) FROM new_records) >= 0
+    ORDER BY g.revision_id
+    RETURNING 1
+),
+changed_counters AS (
+    UPDATE memory.counters AS c
+    SET value = c.value + 1
+    FROM new_receipt
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
+    RETURNING 1
+),
+new_counters AS (
+    INSERT INTO memory.counters (tenant_id, project_id, name, value)
+    SELECT $1, $2, a.name, 1
+    FROM new_receipt, asked_counters AS a
+    WHERE (SELECT count(*) FROM new_revisions) >= 0
+        AND NOT EXISTS (SELECT FROM locked_counters AS l WHERE l.name = a.name)
+    ORDER BY a.name
+    RETURNING 1
+),
+changed_keys AS (
+    UPDATE memory.claims AS c
+    SET
+        record_id = CASE WHEN a.action = 'claim' THEN a.record_id END,
+        tombstone_kind = a.tombstone_kind,
+        tombstone_time = a.tombstone_time
+    FROM new_receipt, asked_keys AS a, locked_keys AS l
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+        AND c.key = a.key AND l.key = a.key
+        AND (a.action IN ('claim', 'bury') OR (a.action = 'release' AND l.record_id = a.record_id))
+    RETURNING 1
+),
+new_keys AS (
+    INSERT INTO memory.claims (
+        tenant_id, project_id, key, record_id, tombstone_kind, tombstone_time
+    )
+    SELECT
+        $1, $2, a.key, CASE WHEN a.action = 'claim' THEN a.record_id END, a.tombstone_kind,
+        a.tombstone_time
+    FROM new_receipt, asked_keys AS a
+    WHERE (SELECT count(*) FROM new_counters) >= 0
+        AND NOT EXISTS (SELECT FROM locked_keys AS l WHERE l.key = a.key)
+    ORDER BY a.key
+    RETURNING 1
+),
+new_effects AS (
+    INSERT INTO memory.effects (
+        tenant_id, project_id, run_id, sequence, receipt_id, receipt, accept_time
+    )
+    SELECT $1, $2, e.run_id, e.sequence, e.receipt_id, e.receipt, e.accept_time
+    FROM new_receipt, json_to_recordset($19) AS e (
+        run_id text, sequence bigint, receipt_id text, receipt json, accept_time timestamptz
+    )
+    WHERE (SELECT count(*) FROM new_keys) >= 0
+    RETURNING 1
+)
+
+SELECT EXISTS (SELECT FROM new_receipt) AND (SELECT count(*) FROM new_effects) >= 0 AS applied

@@ -1,0 +1,76 @@
+"""``postgres.native-memory`` behind the contract."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from providers.interface import IMemoryProvider
+from providers.model import ResourceIdentity, WriteSet
+from providers.postgres import commit as writer
+from providers.postgres import errors, reader
+from providers.postgres.connections import Connections, Link
+from providers.postgres.negotiate import negotiate
+from providers.postgres.options import PostgresOptions
+from providers.requests import (
+    CommitOutcome,
+    Loaded,
+    LoadRequest,
+    Negotiated,
+    RevisionsPage,
+    RevisionsRequest,
+)
+
+T = TypeVar("T")
+
+
+class PostgresMemoryProvider(IMemoryProvider):
+    """Records in schema ``memory`` of one database. The first call opens the pool."""
+
+    def __init__(self, options: PostgresOptions) -> None:
+        """Keep the options; nothing is opened."""
+        self._options = options
+        self._resource = ResourceIdentity(options.resource_id, options.generation)
+        self._connections = Connections(options, writer.warm)
+
+    async def negotiate(self, *, timeout: float) -> Negotiated:
+        """See ``IMemoryProvider.negotiate``. Looks through a connection of its own."""
+        self._connections.check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                async with self._connections.fresh() as connection:
+                    return await negotiate(connection, self._options)
+        except errors.DRIVER as error:
+            raise errors.translate(error) from error
+
+    async def ready(self, *, timeout: float) -> None:
+        """See ``IMemoryProvider.ready``."""
+        await self._read(_answer, timeout=timeout)
+
+    async def close(self) -> None:
+        """See ``IMemoryProvider.close``."""
+        await self._connections.close()
+
+    async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
+        """See ``IMemoryProvider.load``."""
+        work = partial(reader.load, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        """See ``IMemoryProvider.commit``."""
+        return await writer.commit(self._connections, self._resource, write_set, timeout)
+
+    async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
+        """See ``IMemoryProvider.revisions``."""
+        work = partial(reader.revisions, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def _read(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:
+        try:
+            return await self._connections.run(work, timeout=timeout)
+        except errors.DRIVER as error:
+            raise errors.translate(error) from error
+
+
+async def _answer(link: Link) -> None:
+    await link.execute("SELECT")

@@ -1,0 +1,144 @@
+"""Reads: each is one statement, and so one round trip and one snapshot."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import asyncpg
+
+from providers.errors import ResourceMismatchError, StoredDataInvalidError
+from providers.model import ReceiptKey, Record, ResourceIdentity, Revision, RevisionRef
+from providers.postgres.connections import Link
+from providers.postgres.rows import (
+    SNAPSHOT_WIDTH,
+    to_chain,
+    to_counters,
+    to_holders,
+    to_receipt,
+    to_record,
+    to_revision,
+)
+from providers.postgres.statements import LOAD, REVISIONS
+from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
+from providers.rules import is_storable
+
+GRAPH = "graph"
+TRANSFER = "transfer"
+
+_BIGGEST = 2**63 - 1
+_ONCE_WIDTH = 8
+_HEAD_WIDTH = 3
+
+
+def stream(run_id: str) -> str:
+    """Return the name of the counter of a run's effect stream."""
+    return f"stream/{run_id}"
+
+
+def check_marker(resource: ResourceIdentity, resource_id: object, generation: object) -> None:
+    """Compare the configured resource with the live one.
+
+    Raises:
+        ResourceMismatchError: They differ, or there is no marker. Not retryable.
+    """
+    if resource.resource_id != resource_id or resource.generation != generation:
+        raise ResourceMismatchError("the live resource is not the configured one")
+
+
+async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> Loaded:
+    """See ``IMemoryProvider.load``."""
+    receipt = request.receipt or ReceiptKey("", "")
+    rows = await link.fetch(
+        LOAD,
+        _key(request.project.tenant_id),
+        _key(request.project.project_id),
+        _keys(request.record_ids),
+        _key(receipt.actor_fingerprint) if request.receipt else None,
+        _key(receipt.idempotency_key),
+        _keys(ref.record_id for ref in request.revisions),
+        [min(ref.revision, _BIGGEST) for ref in request.revisions],
+        _keys(request.keys),
+        _counters(request),
+        None if request.chain_from is None else _key(request.chain_from),
+    )
+    if not rows:
+        check_marker(resource, None, None)
+    once = rows[0]
+    check_marker(resource, once[1], once[2])
+    return _loaded(request, once, rows[1:])
+
+
+async def revisions(
+    link: Link, resource: ResourceIdentity, request: RevisionsRequest
+) -> RevisionsPage:
+    """See ``IMemoryProvider.revisions``."""
+    rows = await link.fetch(
+        REVISIONS,
+        _key(request.project.tenant_id),
+        _key(request.project.project_id),
+        _key(request.agent_id),
+        _key(request.record_id),
+        _BIGGEST if request.before is None else min(request.before, _BIGGEST),
+        request.limit + 1,
+    )
+    if not rows:
+        check_marker(resource, None, None)
+    resource_id, generation, head = rows[0][:_HEAD_WIDTH]
+    check_marker(resource, resource_id, generation)
+    if head is None:
+        return RevisionsPage(found=False)
+    found = [to_revision(row[_HEAD_WIDTH:]) for row in rows if row[_HEAD_WIDTH] is not None]
+    newest = head if request.before is None else min(head, request.before - 1)
+    _check_page(found, newest, request.limit)
+    page = tuple(found[: request.limit])
+    return RevisionsPage(found=True, revisions=page, more=len(found) > request.limit)
+
+
+def _check_page(page: list[Revision], newest: int, limit: int) -> None:
+    """Refuse a history with a gap, a link that does not fit, or an end before revision 1."""
+    numbers = [revision.revision for revision in page]
+    last = max(newest - limit, 1)
+    if numbers != list(range(newest, last - 1, -1)):
+        raise StoredDataInvalidError("a stored history has a gap")
+    for later, earlier in pairwise(page):
+        if later.previous_revision_id != earlier.revision_id:
+            raise StoredDataInvalidError("a stored history has a link that does not fit")
+
+
+def _key(text: str) -> str | None:
+    """Return what to look for; text that nothing can be stored under becomes null (G-1)."""
+    return text if is_storable(text) else None
+
+
+def _keys(texts: Iterable[str]) -> list[str | None]:
+    return [_key(text) for text in texts]
+
+
+def _counters(request: LoadRequest) -> list[str | None]:
+    names = [GRAPH] if request.graph else []
+    if request.transfer:
+        names.append(TRANSFER)
+    if request.stream_run_id is not None:
+        names.append(stream(request.stream_run_id))
+    return _keys(names)
+
+
+def _loaded(request: LoadRequest, once: asyncpg.Record, rows: list[asyncpg.Record]) -> Loaded:
+    heads: dict[str, Record] = {}
+    revisions: dict[RevisionRef, Revision] = {}
+    for row in rows:
+        values = row[_ONCE_WIDTH : _ONCE_WIDTH + SNAPSHOT_WIDTH]
+        if row[0] == "head":
+            heads[values[0]] = to_record(values, row[7])
+        else:
+            revisions[RevisionRef(values[0], values[1])] = to_revision(values)
+    counters = to_counters(once[5])
+    return Loaded(
+        heads=heads,
+        revisions=revisions,
+        receipt=to_receipt(once[3], request.receipt) if request.receipt else None,
+        keys=to_holders(once[4]),
+        chain=to_chain(once[6]),
+        graph=counters.get(GRAPH, 0),
+        transfer=counters.get(TRANSFER, 0),
+        stream=counters.get(stream(request.stream_run_id or ""), 0),
+    )

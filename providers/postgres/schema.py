@@ -1,0 +1,202 @@
+"""The tables of schema ``memory``, as SQLAlchemy Core metadata.
+
+Every key and every unique index begins with (tenant_id, project_id). Identifiers compare byte for
+byte: their columns are ``text COLLATE "C"`` (004-48). There are no foreign keys: one statement
+writes a head and its revisions together, so that a second check would only cost time.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSON
+from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
+
+from providers.model import ChangeKind, Kind, State, Trust
+
+SCHEMA = "memory"
+REVISION = "0001"
+"""The migration this code is written for. A test compares it with the newest migration."""
+
+METADATA = MetaData(schema=SCHEMA)
+
+_HEX = "'^[0-9a-f]{64}$'"
+
+
+def _identifier(name: str, *, null: bool = False) -> Column[str]:
+    return Column(name, Text(collation="C"), nullable=null)
+
+
+def _text(name: str, *, null: bool = False) -> Column[str]:
+    return Column(name, Text(), nullable=null)
+
+
+def _time(name: str, *, null: bool = False) -> Column[datetime]:
+    return Column(name, DateTime(timezone=True), nullable=null)
+
+
+def _one_of(table: str, column: str, values: type[StrEnum]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=f"{table}_{column}_known")
+
+
+def _scope() -> tuple[Column[str], Column[str]]:
+    return _identifier("tenant_id"), _identifier("project_id")
+
+
+def _snapshot() -> tuple[Column[Any], ...]:
+    """Columns that a head and a revision have in common."""
+    return (
+        _identifier("record_id"),
+        Column("revision", Integer(), nullable=False),
+        _identifier("revision_id"),
+        _identifier("previous_revision_id", null=True),
+        _identifier("agent_id"),
+        _text("kind"),
+        _text("type"),
+        _text("title", null=True),
+        _text("content"),
+        _text("rationale", null=True),
+        Column("importance", Double(), nullable=False),
+        Column("tags", ARRAY(Text()), nullable=False),
+        Column("facet", JSON(), nullable=True),
+        _text("state"),
+        _text("trust"),
+        _identifier("source_run_id", null=True),
+        _identifier("source_session_id", null=True),
+        _identifier("promoted_decision_id", null=True),
+        _identifier("superseded_by_record_id", null=True),
+        _text("reason", null=True),
+        _text("change_kind", null=True),
+        _text("actor_fingerprint", null=True),
+    )
+
+
+def _snapshot_checks(table: str) -> tuple[CheckConstraint, ...]:
+    return (
+        _one_of(table, "kind", Kind),
+        _one_of(table, "state", State),
+        _one_of(table, "trust", Trust),
+        _one_of(table, "change_kind", ChangeKind),
+        CheckConstraint("importance BETWEEN 0 AND 1", name=f"{table}_importance_range"),
+        CheckConstraint("revision >= 1", name=f"{table}_revision_range"),
+        CheckConstraint(
+            "(revision = 1) = (previous_revision_id IS NULL)", name=f"{table}_first_has_no_link"
+        ),
+        CheckConstraint(f"actor_fingerprint ~ {_HEX}", name=f"{table}_actor_fingerprint_form"),
+    )
+
+
+RESOURCE = Table(
+    "resource",
+    METADATA,
+    Column("single", Boolean(), nullable=False, server_default=text("true")),
+    _identifier("resource_id"),
+    Column("generation", BigInteger(), nullable=False),
+    _time("create_time"),
+    PrimaryKeyConstraint("single", name="resource_pkey"),
+    CheckConstraint("single", name="resource_is_single"),
+    CheckConstraint("generation >= 1", name="resource_generation_range"),
+)
+"""The marker: one row, written once by the operator."""
+
+RECORDS = Table(
+    "records",
+    METADATA,
+    *_scope(),
+    *_snapshot(),
+    _time("create_time"),
+    _time("update_time"),
+    PrimaryKeyConstraint("tenant_id", "project_id", "record_id", name="records_pkey"),
+    *_snapshot_checks("records"),
+)
+"""Heads: a copy of the newest revision, and when the first one was written."""
+
+REVISIONS = Table(
+    "revisions",
+    METADATA,
+    *_scope(),
+    *_snapshot(),
+    _time("create_time"),
+    PrimaryKeyConstraint("tenant_id", "project_id", "record_id", "revision", name="revisions_pkey"),
+    UniqueConstraint("tenant_id", "project_id", "revision_id", name="revisions_revision_id_key"),
+    *_snapshot_checks("revisions"),
+)
+
+RECEIPTS = Table(
+    "receipts",
+    METADATA,
+    *_scope(),
+    _text("actor_fingerprint"),
+    _identifier("idempotency_key"),
+    _text("method"),
+    _text("fingerprint"),
+    Column("refs", JSON(), nullable=False),
+    _identifier("effect_id", null=True),
+    Column("outcome", JSON(), nullable=False),
+    _time("create_time"),
+    PrimaryKeyConstraint(
+        "tenant_id", "project_id", "actor_fingerprint", "idempotency_key", name="receipts_pkey"
+    ),
+    CheckConstraint(f"actor_fingerprint ~ {_HEX}", name="receipts_actor_fingerprint_form"),
+    CheckConstraint(f"fingerprint ~ {_HEX}", name="receipts_fingerprint_form"),
+)
+
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    *_scope(),
+    _identifier("name"),
+    Column("value", BigInteger(), nullable=False),
+    PrimaryKeyConstraint("tenant_id", "project_id", "name", name="counters_pkey"),
+    CheckConstraint("value >= 1", name="counters_value_range"),
+)
+"""``graph``, ``transfer``, and ``stream/<run>``; a row that is not there counts as 0."""
+
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    *_scope(),
+    _identifier("key"),
+    _identifier("record_id", null=True),
+    _text("tombstone_kind", null=True),
+    _time("tombstone_time", null=True),
+    PrimaryKeyConstraint("tenant_id", "project_id", "key", name="claims_pkey"),
+    CheckConstraint("num_nonnulls(record_id, tombstone_kind) <= 1", name="claims_one_holder"),
+    CheckConstraint(
+        "(tombstone_kind IS NULL) = (tombstone_time IS NULL)", name="claims_tombstone_whole"
+    ),
+)
+"""What keys hold. A row is the key's lock as well, so it stays when the key is free (both null)."""
+
+EFFECTS = Table(
+    "effects",
+    METADATA,
+    *_scope(),
+    _identifier("run_id"),
+    Column("sequence", BigInteger(), nullable=False),
+    _identifier("receipt_id"),
+    Column("receipt", JSON(), nullable=False),
+    _time("accept_time"),
+    Column("delivered", Boolean(), nullable=False, server_default=text("false")),
+    _text("lease_token", null=True),
+    _time("leased_until", null=True),
+    _text("last_code", null=True),
+    PrimaryKeyConstraint("tenant_id", "project_id", "run_id", "sequence", name="effects_pkey"),
+    UniqueConstraint("tenant_id", "project_id", "receipt_id", name="effects_receipt_id_key"),
+    CheckConstraint("sequence >= 1", name="effects_sequence_range"),
+)
+"""Accepted effects. Only the last four columns ever change."""

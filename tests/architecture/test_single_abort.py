@@ -1,0 +1,22 @@
+"""One place turns errors into gRPC statuses."""
+
+import ast
+
+from tests.architecture import sources
+
+ABORTS = {"abort", "abort_with_status"}
+
+
+def test_only_one_module_of_the_server_aborts_calls() -> None:
+    aborting = {name for name in sources.python("broker", "providers") if _aborts(name)}
+    assert len(aborting) <= 1, f"only the error interceptor may abort a call: {sorted(aborting)}"
+    assert all(name.startswith("broker/server/") for name in aborting)
+
+
+def _aborts(name: str) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ABORTS
+        for node in ast.walk(ast.parse(sources.text(name) or ""))
+    )

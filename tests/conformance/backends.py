@@ -1,0 +1,26 @@
+"""Every backend the laws judge. One that cannot be had fails the run; nothing is skipped."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from providers.conformance.declaration import Declaration
+from providers.conformance.harness import Harness
+from tests.conformance import postgres_harness, reference_harness
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What it declares, and how its harness is made once a law is about to run."""
+
+    declaration: Declaration
+    harness: Callable[[pytest.FixtureRequest], Harness]
+
+
+BACKENDS: Mapping[str, Backend] = {
+    "reference": Backend(
+        reference_harness.DECLARATION, lambda _request: reference_harness.ReferenceHarness()
+    ),
+    "postgres": Backend(postgres_harness.DECLARATION, postgres_harness.from_request),
+}
