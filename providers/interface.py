@@ -140,8 +140,9 @@ class IMemoryProvider(ABC):
         - C-14. Deadlocks and serialisation failures are retried inside or returned as Contended,
           never raised.
         - C-15. A write set that breaks the limits below or its own rules raises
-          WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of history beside them, 100
-          claims, releases, absences and tombstones together, 4 MiB of text in UTF-8.
+          WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of
+          history beside them, 100 claims, releases, absences and tombstones together, 4 MiB of
+          text in UTF-8.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
         """
