@@ -9,7 +9,8 @@ from providers.errors import (
     ProviderUnavailableError,
     ResourceMismatchError,
 )
-from providers.postgres.migrations import migrate
+from providers.migration import migrate
+from providers.postgres.migrations import TREE
 from providers.postgres.options import PostgresOptions
 from providers.postgres.provider import PostgresMemoryProvider
 from tests.fixtures.postgres import Database, PostgresBackend
@@ -127,7 +128,7 @@ async def test_a_database_that_was_never_migrated(postgres_backend: PostgresBack
 
 async def test_a_database_without_a_marker(postgres_backend: PostgresBackend) -> None:
     database = await postgres_backend.empty_database()
-    await migrate(database.admin_dsn, database.runtime_role)
+    await migrate(TREE, database.admin_dsn, database.runtime_role)
     provider = PostgresMemoryProvider(database.options())
     with pytest.raises(ResourceMismatchError):
         await provider.negotiate(timeout=10)
@@ -152,9 +153,7 @@ async def test_another_database_behind_the_same_address(postgres_database: Datab
 async def test_commits_that_a_crash_may_lose(
     provider: PostgresMemoryProvider, admin: asyncpg.Connection, postgres_database: Database
 ) -> None:
-    await change(
-        admin, postgres_database, "ALTER DATABASE {name} SET synchronous_commit = off"
-    )
+    await change(admin, postgres_database, "ALTER DATABASE {name} SET synchronous_commit = off")
     assert await refusal(provider) == "durability"
 
 
