@@ -190,9 +190,7 @@ async def test_commits_of_every_sort_never_deadlock(
 
 
 @pytest.fixture
-async def start_blocked(
-    provider: PostgresMemoryProvider, admin: asyncpg.Connection
-) -> Start:
+async def start_blocked(provider: PostgresMemoryProvider, admin: asyncpg.Connection) -> Start:
     """Starts a commit that updates head ``gate`` and holds it there, its snapshot taken."""
     gate = specimens.memory("gate")
     await create(provider, gate)
