@@ -4,15 +4,17 @@ It exists to judge laws and other adapters, never to keep anything. No method wa
 so each one happens at once; that is all there is to its atomicity.
 """
 
+import json
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from providers import rules
 from providers.capabilities import Capability
-from providers.conformance import rules
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
     StoredDataInvalidError,
+    WriteSetInvalidError,
 )
 from providers.interface import IMemoryProvider
 from providers.model import (
@@ -167,6 +169,10 @@ class ReferenceMemoryProvider(IMemoryProvider):
 
     def _check_rules(self, write_set: WriteSet) -> None:
         rules.check(write_set)
+        rules.check_text(write_set)
+        outcome = json.dumps(dict(write_set.receipt.outcome), ensure_ascii=False)
+        if len(outcome.encode()) > rules.OUTCOME_BYTES_MAX:
+            raise WriteSetInvalidError("the receipt's outcome is too large")
 
     def _check_marker(self) -> None:
         if self._store.marker != self._resource:

@@ -111,7 +111,7 @@ class Connections:
     async def _open(self) -> Pool:
         async with self._opening:
             if self._pool is None:
-                pool: Pool = await asyncpg.create_pool(
+                pool: Pool = await asyncpg.create_pool(  # type: ignore[call-overload]
                     init=self._warm,
                     reset=_keep,
                     min_size=self._options.pool_ready,

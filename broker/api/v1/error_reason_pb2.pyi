@@ -85,7 +85,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STORAGE_UNAVAILABLE: _ErrorReason.ValueType  # 30
     """UNAVAILABLE, retry. The broker's own store is down. Nothing was written."""
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 31
-    """UNAVAILABLE, retry. The admission queue is full; nothing was done."""
+    """UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue, caller
+    or draining.
+    """
     ERROR_REASON_COMMIT_OUTCOME_UNKNOWN: _ErrorReason.ValueType  # 32
     """UNAVAILABLE, retry with the same key. Metadata: outcome = unknown. The write may or may not have happened."""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 33
@@ -171,7 +173,9 @@ ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 29
 ERROR_REASON_STORAGE_UNAVAILABLE: ErrorReason.ValueType  # 30
 """UNAVAILABLE, retry. The broker's own store is down. Nothing was written."""
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 31
-"""UNAVAILABLE, retry. The admission queue is full; nothing was done."""
+"""UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue, caller
+or draining.
+"""
 ERROR_REASON_COMMIT_OUTCOME_UNKNOWN: ErrorReason.ValueType  # 32
 """UNAVAILABLE, retry with the same key. Metadata: outcome = unknown. The write may or may not have happened."""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 33

@@ -181,6 +181,15 @@ async def test_largest_answer_passes(owner: ScriptedOwner, authority: OwnerAutho
     await authority.check(call_of(), SCOPE, KNOWLEDGE)
 
 
+async def test_answer_beyond_what_the_channel_takes(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-13: above 16 MiB gRPC itself refuses, in the words of an overloaded owner."""
+    owner.script = gives(padded(17 * 1024 * 1024))
+    assert type(await refused(authority)) is AuthorityUnavailableError
+    assert len(owner.requests) == 1
+
+
 async def test_tenant_of_the_answer_must_be_the_selected_one(
     owner: ScriptedOwner, authority: OwnerAuthority
 ) -> None:

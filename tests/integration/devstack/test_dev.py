@@ -1,4 +1,4 @@
-"""A whole development stack, as a process of its own, with a stand-in for the broker."""
+"""A whole development stack, as a process of its own, with the broker or a stand-in for it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ END_OF_BANNER = "Ctrl-C stops everything"
 class Stack:
     """A running ``broker dev``."""
 
-    def __init__(self, directory: Path, port: int = 0, trouble: str = "") -> None:
+    def __init__(
+        self, directory: Path, port: int = 0, trouble: str = "", *, real: bool = False
+    ) -> None:
         self.data = directory
         self.output: list[str] = []
-        command = [sys.executable, "-m", "tests.fixtures.stand_in_broker", str(directory)]
+        stand_in = ["tests.fixtures.stand_in_broker", str(directory), str(port), trouble]
+        broker = ["broker", "dev", "--data", str(directory), "--port", str(port)]
         self.process = subprocess.Popen(
-            [*command, str(port), *([trouble] if trouble else [])],
+            [sys.executable, "-m", *(broker if real else stand_in)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -46,6 +49,7 @@ class Stack:
             self.output.append(line.rstrip("\n"))
             if text in line:
                 return
+        self.end()
         pytest.fail("\n".join(["ended early:", *self.output]))
 
     def ready(self) -> Stack:
@@ -108,19 +112,40 @@ def printed(stack: Stack, tool: str) -> list[str]:
     return commands
 
 
-@pytest.mark.parametrize(("tool", "denied"), [("buf", "permission_denied"), ("grpcurl", "Denied")])
-def test_printed_commands_work_when_pasted(stack: Stack, tool: str, denied: str) -> None:
-    """The newcomer's tour, pasted twice into bash, in any working directory."""
-    *tour, outsider = printed(stack, tool)
-    assert sum(command.startswith(tool) for command in tour) == 4
-    for replayed in (False, True):
-        done = stack.bash("set -e", *tour)
+@pytest.mark.parametrize("real", [False, True], ids=["stand-in", "broker"])
+def test_printed_commands_work_when_pasted(directory: Path, real: bool) -> None:
+    """The newcomer's tour, pasted twice into bash, in any working directory, with both tools."""
+    stack = Stack(directory, real=real).ready()
+    try:
+        for tool, denied in (("buf", "permission_denied"), ("grpcurl", "PermissionDenied")):
+            *tour, outsider = printed(stack, tool)
+            assert sum(command.startswith(tool) for command in tour) == 4
+            first, second = (stack.bash("set -e", *tour) for _ in range(2))
+            for done in (first, second):
+                assert done.returncode == 0, done.stderr
+                assert "refreshed on Tuesdays" in done.stdout
+            assert second.stdout.count('"replayed": true') == 2
+            refused = stack.bash(*tour, outsider)
+            assert refused.returncode != 0
+            assert denied in refused.stderr
+    finally:
+        assert stack.stop() == 0
+
+
+def test_data_and_tokens_of_the_broker_survive_a_restart(directory: Path) -> None:
+    first = Stack(directory, real=True).ready()
+    *tour, _ = printed(first, "buf")
+    assert first.bash("set -e", *tour).returncode == 0
+    assert first.stop() == 0
+    token = first.line(r"export TOKEN=.*")[0]
+    second = Stack(directory, real=True).ready()
+    try:
+        *again, _ = printed(second, "buf")
+        done = second.bash("set -e", *again[:-4], token, *again[-4:])
         assert done.returncode == 0, done.stderr
-        assert ('"replayed": true' in done.stdout) == replayed
-        assert "refreshed on Tuesdays" in done.stdout
-    refused = stack.bash(*tour, outsider)
-    assert refused.returncode != 0
-    assert denied in refused.stderr
+        assert '"revision": "2"' in done.stdout
+    finally:
+        assert second.stop() == 0
 
 
 def test_stop_is_clean_and_in_order_and_the_data_stay(directory: Path) -> None:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,6 @@ if sys.argv[3] == "leaving a child behind" and os.fork() == 0:
     os._exit(0)
 print(json.dumps([server.pid, str(server.socket_dir), server.superuser_dsn]), flush=True)
 sys.stdin.readline()
-"""
-
-TRIAL = """
-import subprocess, sys
-subprocess.run([sys.executable, "-c", "import asyncpg, pytest"], check=True)
 """
 
 BUSY = """
@@ -383,49 +377,3 @@ def test_cancelled_start_leaves_no_server(make: Make) -> None:
     asyncio.run(start_and_cancel(make()))
     with make() as server:
         assert run(server.superuser_dsn, "SELECT 1") == 1
-
-
-def ways_to_be_ordinary() -> list[list[str]]:
-    """Commands by which root runs this interpreter as somebody else; the first that works.
-
-    An interpreter below a closed home is out of reach for others: they get to read all files.
-    The trial starts a second interpreter, because the first may come from before the switch.
-    """
-    if not ACCOUNT.is_other:
-        return []
-    switch = ["setpriv", f"--reuid={ACCOUNT.uid}", f"--regid={ACCOUNT.gid}", "--clear-groups"]
-    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    for command in (switch, switch + reading):
-        with suppress(OSError, subprocess.CalledProcessError):
-            trial = [*command, sys.executable, "-c", TRIAL]
-            subprocess.run(trial, cwd="/", capture_output=True, check=True)
-            return [command]
-    return []
-
-
-@pytest.mark.parametrize(
-    "command",
-    [[], *ways_to_be_ordinary()],
-    ids=lambda c: "again as an ordinary user" if c else "own",
-)
-def test_account(workspace: Path, command: list[str]) -> None:
-    """Everything above holds for ordinary users as well as for root."""
-    if not command:
-        assert ACCOUNT.is_other is (os.geteuid() == 0)
-        return
-    package = workspace / "copy" / "broker" / "devstack" / "postgres"
-    shutil.copytree(Path(package_file).parent, package)
-    for parent in package.parents[:2]:
-        (parent / "__init__.py").touch()
-    tests = shutil.copy(__file__, workspace / "copy")
-    options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--confcutdir", "."]
-    again = subprocess.run(
-        [*command, sys.executable, "-m", "pytest", *options, tests],
-        cwd=workspace / "copy",
-        env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "skipped" not in again.stdout

@@ -1,5 +1,6 @@
 """A call without gRPC: what the layers need, and what they did with it."""
 
+import asyncio
 from typing import Any, Never
 
 import grpc
@@ -49,3 +50,9 @@ def caller(subject: str = "s", tenant_claim: str | None = None) -> Caller:
 async def answer(_exchange: Exchange) -> bytes:
     """Serve a call at once."""
     return b"reply"
+
+
+async def settle() -> None:
+    """Let everything that can happen now happen."""
+    for _ in range(5):
+        await asyncio.sleep(0)
