@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 LAWS = "tests/conformance/test_laws.py::test_law"
 CHECKS = "tests/unit/authority/test_checks.py"
-ORDER = "tests/unit/services/test_order_of_checks.py"
+ORDER = "tests/unit/services/test_access.py"
 RECORDS = "tests/unit/domain/test_records.py"
 
 
@@ -99,7 +99,7 @@ MUTANTS = (
         right="            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id]",
         wrong="            settled.loaded.heads[ref.record_id].current, "
         "settled.loaded.heads[ref.record_id]",
-        tests=(f"{ORDER}::test_a_replay_gives_the_first_reply_after_the_record_moved_on",),
+        tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),
     Mutant(
         name="a key may be used again for another request",
@@ -139,7 +139,7 @@ MUTANTS = (
         return result
 """,
         wrong="        return result\n",
-        tests=(f"{ORDER}::test_a_read_is_told_after_a_check_that_began_after_it",),
+        tests=(f"{ORDER}::test_a_read_is_two_checks_and_one_trip",),
     ),
     Mutant(
         name="a read is checked before and not after",
@@ -159,7 +159,7 @@ MUTANTS = (
             raise
         return result
 """,
-        tests=(f"{ORDER}::test_a_read_is_told_after_a_check_that_began_after_it",),
+        tests=(f"{ORDER}::test_a_read_is_two_checks_and_one_trip",),
     ),
     Mutant(
         name="a replay needs no check of its own",
@@ -168,7 +168,7 @@ MUTANTS = (
         wrong="""\
         loaded = await access.bound.provider.load(named, timeout=access.timeout())
 """,
-        tests=(f"{ORDER}::test_a_replay_is_told_after_a_check_that_began_after_its_receipt",),
+        tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),
     Mutant(
         name="records of any agent are shown",
