@@ -91,7 +91,7 @@ MUTANTS = (
         file="providers/postgres/commit.py",
         right="in_doubt=sent.in_doubt, writing=True",
         wrong="in_doubt=False, writing=True",
-        tests=(f"{LAWS}[postgres-receipts-replay_after_lost_reply_and_restart]",),
+        tests=(f"{LAWS}[postgres-faults-timeout_is_unknown]",),
     ),
     Mutant(
         name="a replay is answered from the head",
