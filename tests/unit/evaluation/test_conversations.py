@@ -114,6 +114,7 @@ def test_our_own_conversation_has_what_it_is_for() -> None:
     texts = [turn.text for session in own.sessions for turn in session.turns]
     assert len(own.speakers) == 2 and len(own.sessions) >= 10 and own.turns >= 300
     assert len(set(texts)) == len(texts)
-    assert sum(len(text) > 1_500 for text in texts) >= 2
-    for part in ("```", "https://", "€", "\n", "👩‍👧", "また"):
+    assert sum(len(text) > 1_500 for text in texts) >= 3
+    assert any(text != text.strip() for text in texts)
+    for part in ("```", "https://", "€", "\r\n", "\t", "e\u0308", "👩‍👧", "また", "שלום"):
         assert any(part in text for text in texts), part
