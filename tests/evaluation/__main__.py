@@ -64,7 +64,7 @@ def _run(site: Site, conversation: Conversation) -> Report:
 
 def _table(reports: list[Report]) -> Table:
     table = Table()
-    table.add_column("conversation", overflow="ellipsis")
+    table.add_column("conversation", overflow="ellipsis", no_wrap=True, max_width=20)
     for name in FIGURES:
         table.add_column(name, justify="right")
     table.add_column("calls/s", justify="right")
