@@ -23,7 +23,7 @@ A folder of conversations is needed: make eval DATA=<folder>.
 Each *.json file in it holds one conversation in the form that tests/evaluation/conversation.py
 describes (tests/fixtures/conversation.json is one), or samples in the form of LoCoMo."""
 MISMATCHES_SHOWN = 20
-TABLE_WIDTH = 130
+TABLE_WIDTH = 140
 FIGURES = (
     "turns",
     "records",
