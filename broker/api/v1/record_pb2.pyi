@@ -591,7 +591,7 @@ class MemoryFacet(_message.Message):
     corroboration: _builtins.int
     """OUTPUT_ONLY. How often it was told again."""
     flagged: _builtins.bool
-    """OUTPUT_ONLY. Whether the text looks like an instruction to a model."""
+    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. This release does not look: always false."""
     invalidation_reason: _builtins.str
     """OUTPUT_ONLY. Why it left use."""
     @_builtins.property
