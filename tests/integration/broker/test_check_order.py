@@ -166,6 +166,7 @@ class Outcome:
 
 REUSED: Final = ("FAILED_PRECONDITION", "IDEMPOTENCY_KEY_REUSED")
 STATE: Final = ("FAILED_PRECONDITION", "STATE_NOT_ALLOWED")
+INVALID: Final = ("DATA_LOSS", "STORED_DATA_INVALID")
 NOBODY: Final = {"record_id": "01890000-0000-7000-8000-000000000000"}
 OTHER_AGENT: Final = {"agent": "agent-b"}
 OUTCOMES: Final = {
@@ -196,9 +197,17 @@ OUTCOMES: Final = {
         told=GONE,
         tamper="UPDATE memory.records SET state = 'forgotten' WHERE record_id = $1",
     ),
-    "stored_data_invalid": Outcome(
+    **{
+        f"head_invalid_{rpc}": Outcome(
+            rpc=rpc,
+            told=INVALID,
+            tamper="UPDATE memory.records SET facet = '[]' WHERE record_id = $1",
+        )
+        for rpc in (GET, UPDATE)
+    },
+    "history_invalid": Outcome(
         rpc=LIST,
-        told=("DATA_LOSS", "STORED_DATA_INVALID"),
+        told=INVALID,
         tamper="DELETE FROM memory.revisions WHERE record_id = $1",
     ),
 }
