@@ -600,7 +600,7 @@ class MemoryFacet(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """The caller's own data: at most 64 keys at the top and 8 KiB as JSON; finite numbers, no NUL."""
+        """The caller's own data: at most 64 keys at the top, 8 KiB as JSON, nested at most 16 deep; finite numbers, no NUL."""
 
     @_builtins.property
     def last_reinforce_time(self) -> _timestamp_pb2.Timestamp:
