@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
@@ -136,6 +136,9 @@ class Connections:
                 "application_name": "knowledge-broker",
                 "statement_timeout": str(options.statement_ms),
                 "lock_timeout": str(options.lock_ms),
+                # A statement whose caller is gone ends, also while it waits for a lock: the
+                # request to cancel it may have come too early to find it.
+                "client_connection_check_interval": "1s",
                 # Plans outlive the statistics they were made with: one made for a small table
                 # must not walk through it when it has grown.
                 "enable_seqscan": "off",
@@ -153,7 +156,6 @@ class Connections:
 
 
 async def _close(link: Link) -> None:
-    try:
+    # Whatever happens on the way, the driver drops the connection in the end.
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await link.close(timeout=_GRACE)
-    except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        link.terminate()
