@@ -50,9 +50,7 @@ async def filled(postgres_database: Database) -> AsyncIterator[asyncpg.Connectio
 
 
 async def test_three_starters_migrate_once(empty: Database) -> None:
-    await asyncio.gather(
-        *(migrate(empty.admin_dsn, empty.runtime_role) for _ in range(STARTERS))
-    )
+    await asyncio.gather(*(migrate(empty.admin_dsn, empty.runtime_role) for _ in range(STARTERS)))
     connection = await asyncpg.connect(empty.admin_dsn)
     versions = await connection.fetch("SELECT version_num FROM memory.alembic_version")
     await connection.close()
@@ -166,9 +164,7 @@ async def test_identifiers_compare_byte_for_byte(postgres_database: Database) ->
 
 @pytest.mark.parametrize("table", KEPT)
 @pytest.mark.parametrize("event", ["DELETE FROM memory.{}", "TRUNCATE memory.{}"])
-async def test_what_was_written_is_kept(
-    filled: asyncpg.Connection, table: str, event: str
-) -> None:
+async def test_what_was_written_is_kept(filled: asyncpg.Connection, table: str, event: str) -> None:
     with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError):
         await filled.execute(event.format(table))
     assert await filled.fetchval(f"SELECT count(*) FROM memory.{table}") == 1
@@ -213,4 +209,3 @@ async def test_a_marker_is_written_once(postgres_database: Database) -> None:
 async def test_addresses_of_other_databases_are_refused() -> None:
     with pytest.raises(ValueError, match="PostgreSQL"):
         await migrate("sqlite:///x", "role")
-

@@ -152,9 +152,7 @@ async def test_another_database_behind_the_same_address(postgres_database: Datab
 async def test_commits_that_a_crash_may_lose(
     provider: PostgresMemoryProvider, admin: asyncpg.Connection, postgres_database: Database
 ) -> None:
-    await change(
-        admin, postgres_database, "ALTER DATABASE {name} SET synchronous_commit = off"
-    )
+    await change(admin, postgres_database, "ALTER DATABASE {name} SET synchronous_commit = off")
     assert await refusal(provider) == "durability"
 
 

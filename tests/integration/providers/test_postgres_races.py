@@ -247,7 +247,9 @@ async def test_a_claim_taken_meanwhile_is_seen(
     if before == "a free key":
         await commit(provider, specimens.write(PROJECT, must_be_absent=("k",)))
     task = await start_blocked(specimens.write(PROJECT, claims=(Claim("k", "y"),)))
-    assert await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
+    assert (
+        await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
+    )
     await let_go(admin)
     assert await task == ClaimTaken("k", "x")
 
@@ -256,7 +258,9 @@ async def test_a_claim_taken_meanwhile_is_released(
     provider: PostgresMemoryProvider, admin: asyncpg.Connection, start_blocked: Start
 ) -> None:
     task = await start_blocked(specimens.write(PROJECT, releases=(ClaimRelease("k", "x"),)))
-    assert await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
+    assert (
+        await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
+    )
     await let_go(admin)
     assert await task == Committed()
     loaded = await provider.load(LoadRequest(project=PROJECT, keys=("k",)), timeout=SECONDS)
