@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.postgres"]
+pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.broker", "tests.fixtures.own_broker"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

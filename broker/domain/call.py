@@ -10,8 +10,9 @@ from functools import cached_property
 class Caller:
     """The verified token of one call and what it says.
 
-    ``bearer`` and ``tenant_selector`` are forwarded to owners unchanged and go nowhere else
-    (004-02). ``tenant_claim`` is an assertion to compare with, never a source of the tenant.
+    ``bearer`` is the whole value of ``authorization`` as it came (scheme, space, token) and
+    ``tenant_selector`` that of ``x-tenant``: both are forwarded to owners unchanged and go nowhere
+    else (004-02). ``tenant_claim`` is an assertion to compare with, never a source of the tenant.
     ``issuer`` and ``subject`` are compared byte for byte.
     """
 
@@ -48,7 +49,8 @@ class Call:
     """One call: its caller, its id, its deadline, and how far its commit got.
 
     ``deadline`` is a time of the event loop's clock, in seconds. ``commit_sent`` turns true before
-    a commit is sent, so that a call that runs out of time can say whether it may have written.
+    a commit is sent, so
+    that a call that runs out of time can say whether it may have written.
     """
 
     caller: Caller

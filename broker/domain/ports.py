@@ -32,6 +32,8 @@ class AuthorityPort(Protocol):
 
         The answer is the fresher one: what is decided after it is decided by it.
 
+        ``need`` may ask for more than the first check did.
+
         Raises:
             What ``check`` raises.
             AuthorityChangedError: the identity or tenant differs. Not retryable.

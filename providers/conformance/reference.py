@@ -4,15 +4,17 @@ It exists to judge laws and other adapters, never to keep anything. No method wa
 so each one happens at once; that is all there is to its atomicity.
 """
 
+import json
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from providers import rules
 from providers.capabilities import Capability
-from providers.conformance import rules
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
     StoredDataInvalidError,
+    WriteSetInvalidError,
 )
 from providers.interface import IMemoryProvider
 from providers.model import (
@@ -133,16 +135,10 @@ class ReferenceMemoryProvider(IMemoryProvider):
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         """See ``IMemoryProvider.commit``."""
         self._check_open()
-        rules.check(write_set)
+        self._check_rules(write_set)
         self._check_marker()
         shelf = self._shelf(write_set.project)
-        refusal = (
-            self._receipt_refusal(shelf, write_set)
-            or self._tombstone_refusal(shelf, write_set)
-            or self._taken_refusal(shelf, write_set)
-            or self._counter_refusal(shelf, write_set)
-            or self._stale_refusal(shelf, write_set)
-        )
+        refusal = self._refusal(shelf, write_set)
         if refusal is not None:
             return deepcopy(refusal)
         self._apply(shelf, deepcopy(write_set))
@@ -170,6 +166,13 @@ class ReferenceMemoryProvider(IMemoryProvider):
     def _check_open(self) -> None:
         if self._closed:
             raise ProviderClosedError("the provider was closed")
+
+    def _check_rules(self, write_set: WriteSet) -> None:
+        rules.check(write_set)
+        rules.check_text(write_set)
+        outcome = json.dumps(dict(write_set.receipt.outcome), ensure_ascii=False)
+        if len(outcome.encode()) > rules.OUTCOME_BYTES_MAX:
+            raise WriteSetInvalidError("the receipt's outcome is too large")
 
     def _check_marker(self) -> None:
         if self._store.marker != self._resource:
@@ -210,6 +213,15 @@ class ReferenceMemoryProvider(IMemoryProvider):
         return tuple(links)
 
     # -------------------- refusing, in the order of clause C-3
+
+    def _refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
+        return (
+            self._receipt_refusal(shelf, write_set)
+            or self._tombstone_refusal(shelf, write_set)
+            or self._taken_refusal(shelf, write_set)
+            or self._counter_refusal(shelf, write_set)
+            or self._stale_refusal(shelf, write_set)
+        )
 
     def _receipt_refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
         kept = shelf.receipts.get(write_set.receipt.key)

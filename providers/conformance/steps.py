@@ -73,6 +73,11 @@ async def head(provider: IMemoryProvider, project: ProjectKey, record_id: str) -
     return (await load(provider, project, record_id)).heads.get(record_id)
 
 
+def present(loaded: Loaded, record_id: str) -> Record:
+    """Expect a head among what was loaded."""
+    return expect.some(loaded.heads.get(record_id), f"the head of {record_id!r}")
+
+
 async def stored(provider: IMemoryProvider, project: ProjectKey, *records: Record) -> None:
     """Expect these heads to be stored exactly so, each with its revision."""
     refs = tuple(RevisionRef(each.current.record_id, each.current.revision) for each in records)
@@ -128,11 +133,14 @@ async def pages(
         got = await page(provider, project, record_id, before=before, limit=limit)
         expect.that(got.found, f"the history of {record_id!r} is found")
         expect.that(len(got.revisions) <= limit, "a page holds at most its limit")
+        below = all(before is None or each.revision < before for each in got.revisions)
+        expect.that(below, f"every revision of the page is below {before}")
         found += got.revisions
         if not got.more:
             return found[::-1]
         expect.equal(len(got.revisions), limit, "the size of a page that others follow")
         before = got.revisions[-1].revision
+        await asyncio.sleep(0)
 
 
 async def receipt_of(provider: IMemoryProvider, project: ProjectKey, key: ReceiptKey) -> Loaded:

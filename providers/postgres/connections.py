@@ -1,7 +1,7 @@
 """The pool: opened by the first call, bounded in time, and free of connections in doubt (G-8)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Link: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
-Warm: TypeAlias = Callable[[Connection], Awaitable[None]]
+Warm: TypeAlias = Callable[[Connection], Coroutine[Any, Any, None]]
 
 # Seconds for the server to confirm that it dropped a statement nobody waits for any more.
 _GRACE = 1.0

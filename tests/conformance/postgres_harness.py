@@ -93,9 +93,7 @@ class PostgresBench(Bench):
 
     async def corrupt(self, project: ProjectKey, record_id: str) -> None:
         await self._execute(
-            _CORRUPT.format(
-                tenant=project.tenant_id, project=project.project_id, record=record_id
-            )
+            _CORRUPT.format(tenant=project.tenant_id, project=project.project_id, record=record_id)
         )
 
     async def spoil(self, hazard: Hazard) -> None:

@@ -130,6 +130,7 @@ class Cluster:
         PostgreSQL sees to a dead process itself, but not to a process id used again.
         """
         pid_file = self.path / "postmaster.pid"
+        pid = 0
         try:
             pid = int(pid_file.read_text(encoding="utf-8").split("\n", 1)[0])
             serves_here = Path(f"/proc/{pid}/cwd").samefile(self.path)

@@ -103,7 +103,13 @@ class PostgresServer:
 
     async def __aenter__(self) -> Self:
         """Starts the server without blocking the event loop."""
-        return await asyncio.to_thread(self.start)
+        starting = asyncio.create_task(asyncio.to_thread(self.start))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])
+            await asyncio.to_thread(self.stop)
+            raise
 
     async def __aexit__(
         self,

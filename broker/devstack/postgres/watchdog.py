@@ -50,7 +50,8 @@ def main() -> int:
 
 def _wake_on_signals() -> int:
     """Makes signals readable from the returned file descriptor."""
-    readable, writable = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in (signal.SIGCHLD, *_STOP_SIGNALS):
@@ -76,7 +77,7 @@ def _launch(order: dict[str, Any]) -> subprocess.Popen[bytes]:
         stdout=sys.stderr,
         stderr=sys.stderr,
         pass_fds=(order["lock"],),
-        preexec_fn=tie_to_watchdog,
+        preexec_fn=tie_to_watchdog,  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
 

@@ -14,6 +14,7 @@ from providers.conformance.steps import (
     load,
     nothing_of,
     pages,
+    present,
     settled,
     stored,
 )
@@ -165,10 +166,10 @@ async def crossing_commits_never_raise(bench: Bench) -> None:
 async def _update_pair(
     provider: IMemoryProvider, project: ProjectKey, pair: tuple[str, str]
 ) -> object:
-    heads = (await load(provider, project, *pair)).heads
+    loaded = await load(provider, project, *pair)
+    heads = [present(loaded, name) for name in pair]
     write = specimens.write(
-        project,
-        *(specimens.put(specimens.after(heads[name]), over=heads[name]) for name in pair),
+        project, *(specimens.put(specimens.after(each), over=each) for each in heads)
     )
     return await commit(provider, write)
 

@@ -104,6 +104,7 @@ async def page_under_writes(bench: Bench) -> None:
     async def update() -> None:
         for earlier, later in pairwise(chain[29:]):
             await committed(writer, specimens.write(project, specimens.put(later, over=earlier)))
+            await asyncio.sleep(0)
 
     updating = asyncio.create_task(update())
     while not updating.done():

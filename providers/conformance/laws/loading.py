@@ -7,10 +7,10 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import committed, gathered, load, stored
+from providers.conformance.steps import SECONDS, committed, gathered, head, load, present, stored
 from providers.errors import StoredDataInvalidError
 from providers.interface import IMemoryProvider
-from providers.model import ProjectKey, ReceiptKey, Record, RevisionRef, WriteSet
+from providers.model import ProjectKey, ReceiptKey, RevisionRef, WriteSet
 from providers.requests import ChainLink, KeyHolder, Loaded, LoadRequest
 
 CHAIN_HOPS_MAX = 64
@@ -108,6 +108,7 @@ async def committed_is_seen_at_once(bench: Bench) -> None:
         following = specimens.after(record, f"text {turn}")
         await committed(writer, specimens.write(project, specimens.put(following, over=record)))
         record = following
+        expect.equal(await head(reader, project, "r1"), record, "the head, asked for as before")
         await stored(reader, project, record)
 
 
@@ -135,10 +136,17 @@ async def receipt_is_never_seen_without_its_heads(bench: Bench) -> None:
             )
         )
         left, right = pair
-    writing = asyncio.create_task(committed(writer, *steps))
+    writing = asyncio.create_task(_write(writer, steps))
     seen = await gathered(_watch(bench.provider, project, writing) for _ in range(3))
     await writing
     expect.that(max(seen) == len(steps), "the readers saw the last step")
+
+
+async def _write(provider: IMemoryProvider, steps: list[WriteSet]) -> None:
+    """Commit in turn and let others run in between."""
+    for each in steps:
+        await committed(provider, each)
+        await asyncio.sleep(0)
 
 
 async def _watch(
@@ -156,8 +164,8 @@ async def _watch(
             receipt=ReceiptKey(specimens.ACTOR, f"step-{step}"),
             graph=True,
         )
-        left = loaded.heads["left"].current.revision
-        right = loaded.heads["right"].current.revision
+        left = present(loaded, "left").current.revision
+        right = present(loaded, "right").current.revision
         expect.equal((left, right), (loaded.graph + 1,) * 2, "two heads and their counter")
         written = loaded.graph > step
         expect.equal(loaded.receipt is not None, written, f"the receipt of step {step}")
@@ -224,8 +232,8 @@ async def chain_ends_at_a_missing_link(bench: Bench) -> None:
     await committed(provider, specimens.create(elsewhere, specimens.decision("far")))
     await _write_links(provider, project, {"a": "b", "b": "far"})
     loaded = await load(provider, project, chain_from="a")
-    head: Record = (await load(provider, project, "a")).heads["a"]
-    first = ChainLink("a", head.current.agent_id, head.current.kind, head.current.state, "b")
+    now = present(await load(provider, project, "a"), "a").current
+    first = ChainLink("a", now.agent_id, now.kind, now.state, "b")
     expect.equal(loaded.chain[:1], (first,), "the first link, in full")
     expect.equal([each.record_id for each in loaded.chain], ["a", "b"], "the chain")
     expect.equal(loaded.chain[-1].superseded_by_record_id, "far", "where it leads")
@@ -252,7 +260,7 @@ async def load_and_commit_are_one_round_trip(bench: Bench) -> None:
         stream_run_id="run-1",
     )
     before = bench.round_trips()
-    loaded = await provider.load(asked, timeout=20.0)
+    loaded = await provider.load(asked, timeout=SECONDS)
     expect.equal(bench.round_trips() - before, 1, "round trips of a load")
     expect.equal(dict(loaded.heads), {"d1": record}, "what was loaded")
     before = bench.round_trips()
@@ -266,6 +274,7 @@ async def damaged_record_is_told(bench: Bench) -> None:
     project = bench.project()
     good, bad = specimens.memory("good"), specimens.memory("bad")
     await committed(bench.provider, specimens.create(project, good, bad))
+    await stored(bench.provider, project, good, bad)
     await bench.corrupt(project, "bad")
     for asked in (("bad",), ("good", "bad")):
         await expect.raises(

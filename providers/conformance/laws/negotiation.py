@@ -160,14 +160,14 @@ async def _expect_refusal(bench: Bench, hazard: Hazard, what: str) -> None:
 
 async def _expect_no_service(bench: Bench, project: ProjectKey) -> None:
     late = specimens.create(project, specimens.memory("late"))
-    calls: dict[str, Awaitable[object]] = {
-        "load": load(bench.provider, project, "r1"),
-        "commit": commit(bench.provider, late),
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "load": lambda: load(bench.provider, project, "r1"),
+        "commit": lambda: commit(bench.provider, late),
     }
     if Capability.REVISIONS in bench.declaration.capabilities:
-        calls["revisions"] = page(bench.provider, project, "r1")
+        calls["revisions"] = lambda: page(bench.provider, project, "r1")
     for name, call in calls.items():
-        await expect.raises(call, ResourceMismatchError, what=f"{name} on another resource")
+        await expect.raises(call(), ResourceMismatchError, what=f"{name} on another resource")
 
 
 REFUSALS = tuple(_refuses(hazard) for hazard in Hazard)

@@ -22,6 +22,7 @@ from providers.conformance.steps import (
 from providers.errors import OutcomeUnknownError
 from providers.requests import Committed, IdempotencyReused, Replayed, StaleRevision
 
+SHORT_SECONDS = 2.0
 CALLERS = 100
 ROUNDS = 30
 
@@ -73,7 +74,7 @@ async def replay_after_lost_reply_and_restart(bench: Bench) -> None:
     lost = specimens.update(project, record, "the reply is lost")
     await bench.lose_replies()
     await expect.raises(
-        bench.provider.commit(lost, timeout=2.0), OutcomeUnknownError, what="a lost reply"
+        bench.provider.commit(lost, timeout=SHORT_SECONDS), OutcomeUnknownError, what="a lost reply"
     )
     await bench.keep_replies()
     if StoreFact.DURABLE in bench.declaration.facts:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,10 +47,11 @@ print(json.dumps([server.pid, str(server.socket_dir), server.superuser_dsn]), fl
 sys.stdin.readline()
 """
 
-TRIAL = """
-import subprocess, sys
-subprocess.run([sys.executable, "-c", "import asyncpg, pytest"], check=True)
+BUSY = """
+DO $$ DECLARE until timestamptz := clock_timestamp() + interval '2 seconds';
+BEGIN WHILE clock_timestamp() < until LOOP END LOOP; END $$
 """
+STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
 
 
 @pytest.fixture
@@ -165,15 +165,24 @@ def test_server_runs_unprivileged_and_privately(make: Make) -> None:
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_killed_server_recovers(make: Make) -> None:
+@pytest.mark.parametrize("session", ["idle", "busy"])
+def test_killed_server_recovers(make: Make, session: str) -> None:
+    """A busy session outlives the server for a while; the next start waits for its end."""
     server = make().start()
     port = server.port
     fill(server)
 
     async def kill_while_connected() -> None:
         connection = await asyncpg.connect(server.superuser_dsn)
+        watcher = await asyncpg.connect(server.superuser_dsn)
+        backend = connection.get_server_pid()
+        if session == "busy":
+            work = asyncio.create_task(connection.execute(BUSY))
+            while not work.done() and await watcher.fetchval(STATE, backend) != "active":  # noqa: ASYNC110 - it watches another process
+                await asyncio.sleep(0.01)
         os.kill(server.pid, signal.SIGKILL)
         connection.terminate()
+        watcher.terminate()
 
     asyncio.run(kill_while_connected())
     wait_until(lambda: not server.is_running, "the death is noticed")
@@ -196,9 +205,10 @@ def test_server_ends_with_its_watchdog(make: Make) -> None:
 @pytest.mark.parametrize("end", ["killed", "leaving a child behind", "exiting"])
 def test_server_ends_with_its_owner(make: Make, workspace: Path, end: str) -> None:
     data = workspace / "data"
+    root = str(Path(package_file).parents[3])
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(data), str(workspace / "fallback"), end],
-        env={**os.environ, "PYTHONPATH": str(Path(package_file).parents[3])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, *sys.path])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -355,47 +365,15 @@ def test_asynchronous_use(make: Make) -> None:
     assert not is_alive(asyncio.run(use()))
 
 
-def ways_to_be_ordinary() -> list[list[str]]:
-    """Commands by which root runs this interpreter as somebody else; the first that works.
+def test_cancelled_start_leaves_no_server(make: Make) -> None:
+    async def start_and_cancel(server: PostgresServer) -> None:
+        starting = asyncio.create_task(server.__aenter__())
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert not server.is_running
 
-    An interpreter below a closed home is out of reach for others: they get to read all files.
-    The trial starts a second interpreter, because the first may come from before the switch.
-    """
-    if not ACCOUNT.is_other:
-        return []
-    switch = ["setpriv", f"--reuid={ACCOUNT.uid}", f"--regid={ACCOUNT.gid}", "--clear-groups"]
-    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    for command in (switch, switch + reading):
-        with suppress(OSError, subprocess.CalledProcessError):
-            trial = [*command, sys.executable, "-c", TRIAL]
-            subprocess.run(trial, cwd="/", capture_output=True, check=True)
-            return [command]
-    return []
-
-
-@pytest.mark.parametrize(
-    "command",
-    [[], *ways_to_be_ordinary()],
-    ids=lambda c: "again as an ordinary user" if c else "own",
-)
-def test_account(workspace: Path, command: list[str]) -> None:
-    """Everything above holds for ordinary users as well as for root."""
-    if not command:
-        assert ACCOUNT.is_other is (os.geteuid() == 0)
-        return
-    package = workspace / "copy" / "broker" / "devstack" / "postgres"
-    shutil.copytree(Path(package_file).parent, package)
-    for parent in package.parents[:2]:
-        (parent / "__init__.py").touch()
-    tests = shutil.copy(__file__, workspace / "copy")
-    options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--confcutdir", "."]
-    again = subprocess.run(
-        [*command, sys.executable, "-m", "pytest", *options, tests],
-        cwd=workspace / "copy",
-        env={**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "skipped" not in again.stdout
+    asyncio.run(start_and_cancel(make()))
+    with make() as server:
+        assert run(server.superuser_dsn, "SELECT 1") == 1

@@ -43,7 +43,13 @@ async def sessions(admin: asyncpg.Connection, condition: str) -> int:
 
 async def until_none(admin: asyncpg.Connection, condition: str) -> None:
     async with asyncio.timeout(5):
-        while await sessions(admin, condition):
+        while await sessions(admin, condition):  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.02)
+
+
+async def until_some(admin: asyncpg.Connection, condition: str) -> None:
+    async with asyncio.timeout(5):
+        while not await sessions(admin, condition):  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
 
 
@@ -230,8 +236,7 @@ async def test_a_cut_connection_leaves_a_commit_unknown(
         task = asyncio.create_task(
             provider.commit(specimens.update(PROJECT, record), timeout=SECONDS)
         )
-        while not await sessions(admin, "wait_event_type = 'Lock'"):
-            await asyncio.sleep(0.01)
+        await until_some(admin, "wait_event_type = 'Lock'")
         proxy.cut()
         with pytest.raises(OutcomeUnknownError):
             await task
@@ -246,8 +251,7 @@ async def test_a_killed_session_leaves_a_commit_unknown(
     lock: None,
 ) -> None:
     task = asyncio.create_task(provider.commit(specimens.update(PROJECT, record), timeout=SECONDS))
-    while not await sessions(admin, "wait_event_type = 'Lock'"):
-        await asyncio.sleep(0.01)
+    await until_some(admin, "wait_event_type = 'Lock'")
     await admin.fetch(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     )

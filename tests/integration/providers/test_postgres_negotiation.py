@@ -9,7 +9,8 @@ from providers.errors import (
     ProviderUnavailableError,
     ResourceMismatchError,
 )
-from providers.postgres.migrations import migrate
+from providers.migration import migrate
+from providers.postgres.migrations import TREE
 from providers.postgres.options import PostgresOptions
 from providers.postgres.provider import PostgresMemoryProvider
 from tests.fixtures.postgres import Database, PostgresBackend
@@ -127,7 +128,7 @@ async def test_a_database_that_was_never_migrated(postgres_backend: PostgresBack
 
 async def test_a_database_without_a_marker(postgres_backend: PostgresBackend) -> None:
     database = await postgres_backend.empty_database()
-    await migrate(database.admin_dsn, database.runtime_role)
+    await migrate(TREE, database.admin_dsn, database.runtime_role)
     provider = PostgresMemoryProvider(database.options())
     with pytest.raises(ResourceMismatchError):
         await provider.negotiate(timeout=10)

@@ -190,9 +190,7 @@ async def test_commits_of_every_sort_never_deadlock(
 
 
 @pytest.fixture
-async def start_blocked(
-    provider: PostgresMemoryProvider, admin: asyncpg.Connection
-) -> AsyncIterator[Start]:
+async def start_blocked(provider: PostgresMemoryProvider, admin: asyncpg.Connection) -> Start:
     """Starts a commit that updates head ``gate`` and holds it there, its snapshot taken."""
     gate = specimens.memory("gate")
     await create(provider, gate)
@@ -209,7 +207,7 @@ async def start_blocked(
             await asyncio.sleep(0.01)
         return task
 
-    yield start
+    return start
 
 
 async def let_go(admin: asyncpg.Connection) -> None:
@@ -247,9 +245,8 @@ async def test_a_claim_taken_meanwhile_is_seen(
     if before == "a free key":
         await commit(provider, specimens.write(PROJECT, must_be_absent=("k",)))
     task = await start_blocked(specimens.write(PROJECT, claims=(Claim("k", "y"),)))
-    assert (
-        await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
-    )
+    taken = specimens.write(PROJECT, claims=(Claim("k", "x"),))
+    assert await commit(provider, taken) == Committed()
     await let_go(admin)
     assert await task == ClaimTaken("k", "x")
 
@@ -258,9 +255,8 @@ async def test_a_claim_taken_meanwhile_is_released(
     provider: PostgresMemoryProvider, admin: asyncpg.Connection, start_blocked: Start
 ) -> None:
     task = await start_blocked(specimens.write(PROJECT, releases=(ClaimRelease("k", "x"),)))
-    assert (
-        await commit(provider, specimens.write(PROJECT, claims=(Claim("k", "x"),))) == Committed()
-    )
+    taken = specimens.write(PROJECT, claims=(Claim("k", "x"),))
+    assert await commit(provider, taken) == Committed()
     await let_go(admin)
     assert await task == Committed()
     loaded = await provider.load(LoadRequest(project=PROJECT, keys=("k",)), timeout=SECONDS)

@@ -140,15 +140,13 @@ def partial_lookups(lines: list[str]) -> list[str]:
 async def fill(admin: asyncpg.Connection, database: Database, crowd: int) -> None:
     """Write one large project and a crowd of small ones: the average says nothing of either."""
     provider = PostgresMemoryProvider(database.options())
-    assert await provider.commit(
-        specimens.create(
-            PROJECT,
-            specimens.memory("r0"),
-            effect=specimens.effect(1),
-            **specimens.claiming("r0", "k0"),
-        ),
-        timeout=SECONDS,
+    write = specimens.create(
+        PROJECT,
+        specimens.memory("r0"),
+        effect=specimens.effect(1),
+        **specimens.claiming("r0", "k0"),
     )
+    assert await provider.commit(write, timeout=SECONDS) == Committed()
     await provider.close()
     for table, number in {"records": "record_id", "revisions": "revision_id"}.items():
         names = await admin.fetchval(

@@ -64,7 +64,7 @@ def test_each_alone(changes: dict[str, object], told: CommitOutcome) -> None:
     assert judge(WRITE, replace(CLEAR, **changes)) == told  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("first", "second"), pairwise(IN_THE_WAY))
+@pytest.mark.parametrize(("first", "second"), list(pairwise(IN_THE_WAY)))
 def test_the_earlier_of_two(
     first: tuple[dict[str, object], CommitOutcome], second: tuple[dict[str, object], CommitOutcome]
 ) -> None:

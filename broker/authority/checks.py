@@ -1,0 +1,114 @@
+"""The two authority checks of a call. Fulfils ``broker.domain.ports.AuthorityPort``.
+
+Both judge in the same order, and the first rule broken gives the refusal:
+
+1. the token against the request: purpose, bounds, whether it must be unbound. This needs no owner,
+   so none is asked;
+2. one owner RPC; its status and size;
+3. the form of the owner's statement about the caller;
+4. the statement against the token (check ②: against check ① as well);
+5. permissions: AccessPrivateKnowledge, WriteProjects, ReadRunSelection;
+6. the run selection: check ① keeps it or its refusal, so that the other fields of the request are
+   judged before it; check ② compares it.
+"""
+
+from typing import Protocol
+
+from broker.authority.context import Context, disagreement, read_context
+from broker.authority.permissions import first_of, holds, judge_grants, judge_token
+from broker.authority.selection import read_selection
+from broker.domain.authority import Authorized, Need, Permission, RunSelection
+from broker.domain.call import Call, RunScope
+from broker.domain.errors import (
+    AuthorityChangedError,
+    AuthorityResponseInvalidError,
+    BrokerError,
+    RunSelectionChangedError,
+)
+from broker.owners.v1 import projects_config_service_pb2 as owners
+
+
+class RunAuthoritySource(Protocol):
+    """Answers what the owner says now. ``broker.authority.client.OwnerClient`` does."""
+
+    async def run_authority(
+        self, call: Call, scope: RunScope, permission: str
+    ) -> owners.GetRunAuthorityResponse:
+        """Ask once; errors as there."""
+        ...
+
+
+class OwnerAuthority:
+    """Judges every call by what the owner says at that moment; keeps no state (004-01)."""
+
+    def __init__(self, owner: RunAuthoritySource) -> None:
+        self._owner = owner
+
+    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+        """Check ①: one owner round trip (004-05..13).
+
+        Raises:
+            TokenPurposeBoundError, TokenBindingMismatchError, TokenBoundError: judged without the
+                owner. Not retryable.
+            TokenRejectedByOwnerError, PermissionMissingError: not retryable.
+            AuthorityResponseInvalidError: the owner's answer is malformed or does not fit the
+                token. Not retryable.
+            AuthorityUnavailableError: retryable.
+            DeadlineExceededError: the call's time ran out.
+        """
+        answer, context = await self._ask(call, scope, need)
+        field = disagreement(context, call.caller)
+        if field is not None:
+            raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
+        return _judged(answer, context, need, call, scope)
+
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
+        """Check ②: one more owner round trip, and nothing may have changed (004-15..17).
+
+        ``need`` may ask for more than check ① did. The membership revision may have moved, and
+        WriteProjects may have come or gone: the answer tells what holds now.
+
+        Raises:
+            What ``check`` raises.
+            AuthorityChangedError: issuer, actor, tenant, bounds or purpose differ. Not retryable.
+            RunSelectionChangedError: the selection differs in any field. Not retryable.
+        """
+        answer, context = await self._ask(first.call, first.scope, need)
+        if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
+            raise AuthorityChangedError("the caller's identity changed during the call")
+        second = _judged(answer, context, need, first.call, first.scope)
+        if not _same(first.selection, second.selection):
+            raise RunSelectionChangedError("the run selection changed during the call")
+        return second
+
+    async def _ask(
+        self, call: Call, scope: RunScope, need: Need
+    ) -> tuple[owners.GetRunAuthorityResponse, Context]:
+        judge_token(call.caller, scope, need)
+        answer = await self._owner.run_authority(call, scope, first_of(need))
+        return answer, read_context(answer)
+
+
+def _judged(
+    answer: owners.GetRunAuthorityResponse,
+    context: Context,
+    need: Need,
+    call: Call,
+    scope: RunScope,
+) -> Authorized:
+    """Judge the permissions, and put together what the broker may know."""
+    judge_grants(context, need, scope.project_id)
+    return Authorized(
+        call=call,
+        scope=scope,
+        tenant_id=context.tenant_id,
+        membership_revision=context.membership_revision,
+        grants_write=holds(context, Permission.WRITE_PROJECTS, scope.project_id),
+        selection=read_selection(answer, context.tenant_id, scope),
+    )
+
+
+def _same(first: RunSelection | BrokerError, second: RunSelection | BrokerError) -> bool:
+    if isinstance(first, BrokerError):
+        return type(first) is type(second)
+    return first == second

@@ -1,0 +1,131 @@
+"""Asks the owner: one RPC for each question, nothing kept."""
+
+import asyncio
+
+import grpc
+from google.protobuf.message import DecodeError
+from grpc import aio
+
+from broker.authority.channel import ANSWER_BYTES_MAX, OwnerSettings, open_channel
+from broker.domain.call import Call, RunScope
+from broker.domain.errors import (
+    AuthorityResponseInvalidError,
+    AuthorityUnavailableError,
+    BrokerError,
+    DeadlineExceededError,
+    PermissionMissingError,
+    TokenRejectedByOwnerError,
+)
+from broker.owners.v1 import projects_config_service_pb2 as owners
+
+_SERVICE = owners.DESCRIPTOR.services_by_name["ProjectsConfigService"]
+_RUN_AUTHORITY = f"/{_SERVICE.full_name}/{_SERVICE.methods_by_name['GetRunAuthority'].name}"
+
+_PROJECT_UNKNOWN = frozenset({grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.NOT_FOUND})
+_UNAVAILABLE = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    }
+)
+
+_TIMER_SLACK_S = 0.01
+"""gRPC's timer and the event loop's may fire this far apart."""
+
+
+class OwnerClient:
+    """The Projects & Config owner, reached with each caller's own token (004-02).
+
+    One channel serves all calls at the same time. Construct it inside a running event loop and
+    close it there.
+
+    Raises:
+        OSError: a certificate file cannot be read.
+    """
+
+    def __init__(self, settings: OwnerSettings) -> None:
+        self._timeout_s = settings.timeout_s
+        self._channel = open_channel(settings)
+        self._run_authority: aio.UnaryUnaryMultiCallable[owners.GetRunAuthorityRequest, bytes] = (
+            self._channel.unary_unary(
+                _RUN_AUTHORITY, request_serializer=owners.GetRunAuthorityRequest.SerializeToString
+            )
+        )
+
+    async def run_authority(
+        self, call: Call, scope: RunScope, permission: str
+    ) -> owners.GetRunAuthorityResponse:
+        """Ask once for the caller's authority on a run and for the run's selection.
+
+        The answer is decoded and nothing more is known about it. ``permission`` is the one that
+        the refusal names when the caller does not know the project.
+
+        Raises:
+            TokenRejectedByOwnerError, PermissionMissingError: the owner says so. Not retryable.
+            AuthorityResponseInvalidError: larger than 256 KiB, undecodable, or a status that the
+                owner may not give. Not retryable.
+            AuthorityUnavailableError: unreachable, too slow or overloaded. Retryable.
+            DeadlineExceededError: the call's own time ran out.
+        """
+        request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
+        left = call.remaining()
+        if left <= 0.0:
+            raise DeadlineExceededError(outcome_unknown=call.commit_sent)
+        outcome = await self._send(request, call, min(self._timeout_s, left))
+        if isinstance(outcome, grpc.StatusCode):
+            raise _refusal(outcome, call, permission)
+        answer = _decoded(outcome)
+        if answer is None:
+            raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the channel; calls in flight fail as unavailable."""
+        await self._channel.close()
+
+    async def _send(
+        self, request: owners.GetRunAuthorityRequest, call: Call, timeout_s: float
+    ) -> bytes | grpc.StatusCode:
+        # Statuses are handed back, not chained: the owner's text could repeat the token.
+        try:
+            answer: bytes = await self._run_authority(
+                request, timeout=timeout_s, metadata=_metadata(call)
+            )
+        except aio.AioRpcError as error:
+            return error.code()
+        except (aio.UsageError, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return grpc.StatusCode.UNAVAILABLE  # the channel was closed
+        return answer
+
+
+def _metadata(call: Call) -> tuple[tuple[str, str], ...]:
+    caller = call.caller
+    sent = (("authorization", caller.bearer), ("x-request-id", call.request_id))
+    if caller.tenant_selector is None:
+        return sent
+    return (*sent, ("x-tenant", caller.tenant_selector))
+
+
+def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerError:
+    if status is grpc.StatusCode.UNAUTHENTICATED:
+        return TokenRejectedByOwnerError("the owner of projects does not accept the token")
+    if status in _PROJECT_UNKNOWN:
+        return PermissionMissingError(permission)
+    if status not in _UNAVAILABLE:
+        return AuthorityResponseInvalidError("the owner answered with an unexpected status")
+    if status is grpc.StatusCode.DEADLINE_EXCEEDED and call.remaining() <= _TIMER_SLACK_S:
+        return DeadlineExceededError(outcome_unknown=call.commit_sent)
+    return AuthorityUnavailableError("the owner of projects cannot be asked now; try again")
+
+
+def _decoded(answer: bytes) -> owners.GetRunAuthorityResponse | None:
+    if len(answer) > ANSWER_BYTES_MAX:
+        return None
+    try:
+        return owners.GetRunAuthorityResponse.FromString(answer)
+    except DecodeError:
+        return None

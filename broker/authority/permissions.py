@@ -1,0 +1,75 @@
+"""Judges what a caller may do: first by the token alone, then by the owner's grants."""
+
+from broker.authority.context import PROJECT, TENANT, Context
+from broker.domain.authority import Need, Permission
+from broker.domain.call import Caller, RunScope
+from broker.domain.errors import (
+    PermissionMissingError,
+    TokenBindingMismatchError,
+    TokenBoundError,
+    TokenPurposeBoundError,
+)
+from broker.owners.v1 import projects_config_service_pb2 as owners
+
+ORDER = (
+    Permission.ACCESS_PRIVATE_KNOWLEDGE,
+    Permission.WRITE_PROJECTS,
+    Permission.READ_RUN_SELECTION,
+)
+"""The order in which permissions are judged: a caller with none is told of the first."""
+
+_GRANTED = {
+    Permission.ACCESS_PRIVATE_KNOWLEDGE: int(owners.PERMISSION_ACCESS_PRIVATE_KNOWLEDGE),
+    Permission.WRITE_PROJECTS: int(owners.PERMISSION_WRITE_PROJECTS),
+    Permission.READ_RUN_SELECTION: int(owners.PERMISSION_READ_RUN_SELECTION),
+}
+_ON_PROJECT_ONLY = frozenset({Permission.READ_RUN_SELECTION})
+
+
+def judge_token(caller: Caller, scope: RunScope, need: Need) -> None:
+    """Judge what the token alone decides: purpose, then bounds, then whether it must be unbound.
+
+    Raises:
+        TokenPurposeBoundError: it is bound to a purpose (004-11). Not retryable.
+        TokenBindingMismatchError: it is bound to another project or run (004-10). Not retryable.
+        TokenBoundError: it is bound, and the method needs an unbound one. Not retryable.
+    """
+    if caller.purpose is not None:
+        raise TokenPurposeBoundError("the token is bound to a purpose; use a general one")
+    if caller.bound_project_id not in {None, scope.project_id}:
+        raise TokenBindingMismatchError("the token is bound to another project")
+    if caller.bound_run_id not in {None, scope.run_id}:
+        raise TokenBindingMismatchError("the token is bound to another run")
+    if need.unbound and caller.bound:
+        raise TokenBoundError("this needs a token that is bound to no project and no run")
+
+
+def holds(context: Context, permission: Permission, project_id: str) -> bool:
+    """Tell whether the caller holds a permission on the project asked for.
+
+    A grant on the project counts; one on the caller's own tenant counts for all but
+    ReadRunSelection; one on the platform, another project or another tenant never does
+    (004-06..09).
+    """
+    wanted = _GRANTED[permission]
+    if wanted in context.grants.get((PROJECT, project_id), ()):
+        return True
+    if permission in _ON_PROJECT_ONLY:
+        return False
+    return wanted in context.grants.get((TENANT, context.tenant_id), ())
+
+
+def judge_grants(context: Context, need: Need, project_id: str) -> None:
+    """Demand every permission of ``need``, in ``ORDER``.
+
+    Raises:
+        PermissionMissingError: names the first that is missing (004-05..09). Not retryable.
+    """
+    for permission in ORDER:
+        if permission in need.permissions and not holds(context, permission, project_id):
+            raise PermissionMissingError(permission)
+
+
+def first_of(need: Need) -> Permission:
+    """Return the permission that a caller who does not know the project is told of."""
+    return next((entry for entry in ORDER if entry in need.permissions), ORDER[0])

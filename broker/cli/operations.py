@@ -1,0 +1,80 @@
+"""What the commands do. Each is a coroutine that ends when its work is done."""
+
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+from pydantic import ValidationError
+from sqlalchemy.exc import SQLAlchemyError
+
+from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.readiness import ConfigurationError
+from broker.server.app import stop_requested
+from broker.store.migrations import TREE as KNOWLEDGE
+from broker.telemetry.logs import configure_logging, logger
+from broker.wiring import serving
+from providers.errors import ProviderError
+from providers.migration import migrate as migrate_schema
+from providers.registry import NATIVE, adapter
+
+
+class Schema(StrEnum):
+    """The schemas of a broker's database."""
+
+    ALL = "all"
+    KNOWLEDGE = "knowledge"
+    MEMORY = "memory"
+
+
+class NotInstalledError(Exception):
+    """A command needs an extra that is not installed."""
+
+
+REFUSALS: Final = (
+    ConfigurationError,
+    UnsafeConfigurationError,
+    ValidationError,
+    tomllib.TOMLDecodeError,
+    OSError,
+    ValueError,
+    ProviderError,
+    SQLAlchemyError,
+    asyncpg.PostgresError,
+    NotInstalledError,
+)
+"""What an operator can mend: told as one line."""
+
+
+async def serve(config: Path) -> None:
+    """Serve the settings of a file until a signal comes."""
+    configure_logging()
+    settings = load_settings(config)
+    verify(settings, development=False)
+    stop = stop_requested()
+    async with serving(settings) as address:
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
+        await stop.wait()
+
+
+async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
+    """Migrate one schema or both, and grant the runtime role its rights."""
+    if schema in (Schema.ALL, Schema.KNOWLEDGE):
+        await migrate_schema(KNOWLEDGE, dsn, runtime_role)
+    if schema in (Schema.ALL, Schema.MEMORY):
+        await adapter(NATIVE).migrate(dsn, runtime_role)
+
+
+async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:
+    """Write the marker of a resource."""
+    await adapter(name).init_resource(dsn, resource_id, generation)
+
+
+async def dev(data: Path, port: int) -> None:
+    """Run a development stack."""
+    try:
+        from broker.devstack.dev import dev as run_stack
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(f"broker dev needs the extra [dev]: {error.name}") from error
+    await run_stack(data, port=port)

@@ -1,0 +1,103 @@
+"""The directory that a development stack keeps everything in."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from broker.devstack import files
+from broker.devstack.errors import DevStackError, DevStackInUseError
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What is drawn by lot once for a directory.
+
+    Attributes:
+        migrator_password: Of the database role that owns the schema.
+        runtime_password: Of the database role that the broker runs with.
+        resource_id: The identity of the memory store.
+    """
+
+    migrator_password: str
+    runtime_password: str
+    resource_id: str
+
+
+class DataDirectory:
+    """The places below a data directory.
+
+    Attributes:
+        path: The directory.
+        playground: Tenants, projects, members and runs; for people to edit.
+        keys: The keys of the token issuer.
+        postgres: The database server's files.
+        settings: What the broker is started with; written anew at every start.
+        records: Replies that the commands of the banner keep for each other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Makes the directory when it is missing; what is secret in it is readable by nobody else.
+
+        Raises:
+            DevStackError: It cannot be made.
+        """
+        self.path = path.resolve()
+        self.playground = self.path / "playground.yaml"
+        self.keys = self.path / "keys"
+        self.postgres = self.path / "postgres"
+        self.settings = self.path / "broker.toml"
+        self.records = self.path / "records"
+        self._secrets = self.path / "secrets.json"
+        # A database server that root starts runs as somebody else, who has to pass through.
+        mode = 0o711 if os.geteuid() == 0 else 0o700
+        try:
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                self.path.chmod(mode)
+            self.records.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DevStackError(f"cannot use {self.path}: {error.strerror}") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other stacks out of the directory, until the process ends at the latest.
+
+        Raises:
+            DevStackInUseError: One is there already.
+        """
+        with (self.path / "lock").open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                holder = lock.read().strip() or "another process"
+                raise DevStackInUseError(
+                    f"{self.path} is in use by a `broker dev` that runs already (process {holder});"
+                    " stop it, or name another directory with --data"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            yield
+
+    def secrets(self) -> Secrets:
+        """Returns the secrets, drawn when there are none.
+
+        Raises:
+            DevStackError: Their file is damaged.
+        """
+        if not self._secrets.exists():
+            drawn = Secrets(secrets.token_urlsafe(24), secrets.token_urlsafe(24), f"dev-{uuid4()}")
+            files.replace(self._secrets, json.dumps(asdict(drawn), indent=2) + "\n", files.PRIVATE)
+        try:
+            return Secrets(**json.loads(self._secrets.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise DevStackError(f"{self._secrets} is damaged; delete it to draw anew") from error

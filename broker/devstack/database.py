@@ -1,0 +1,71 @@
+"""The database of a development stack, and the two roles that use it.
+
+The migrator owns the database and is used for migrations only. The runtime role may connect and
+nothing more; what it may do with each table is granted together with the migrations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import asyncpg
+
+from broker.devstack.data import Secrets
+from broker.devstack.postgres import PostgresServer
+
+DATABASE = "knowledge"
+MIGRATOR = "broker_migrator"
+RUNTIME = "broker_runtime"
+
+_ROLE_EXISTS = "SELECT count(*) FROM pg_roles WHERE rolname = $1"
+_DATABASE_EXISTS = "SELECT count(*) FROM pg_database WHERE datname = $1"
+# The server itself puts the quotes.
+_CREATE_ROLE = "SELECT format('CREATE ROLE %I', $1::text)"
+_PLAIN_LOGIN = """
+    SELECT format(
+        'ALTER ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
+         PASSWORD %L', $1::text, $2::text)
+"""
+_CREATE_DATABASE = "SELECT format('CREATE DATABASE %I OWNER %I', $1::text, $2::text)"
+_CLOSE_DATABASE = "SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', $1::text)"
+_OPEN_DATABASE = "SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $1::text, $2::text)"
+
+
+@dataclass(frozen=True)
+class Access:
+    """The connection URLs of the two roles; each holds a password."""
+
+    migrator_dsn: str = field(repr=False)
+    runtime_dsn: str = field(repr=False)
+
+
+async def provision(server: PostgresServer, drawn: Secrets) -> Access:
+    """Makes the database and the roles where they are missing, and sets the passwords.
+
+    Args:
+        server: A running server.
+        drawn: The passwords.
+    """
+    connection = await asyncpg.connect(server.superuser_dsn)
+    try:
+        for role, password in (
+            (MIGRATOR, drawn.migrator_password),
+            (RUNTIME, drawn.runtime_password),
+        ):
+            if not await connection.fetchval(_ROLE_EXISTS, role):
+                await _do(connection, _CREATE_ROLE, role)
+            await _do(connection, _PLAIN_LOGIN, role, password)
+        if not await connection.fetchval(_DATABASE_EXISTS, DATABASE):
+            await _do(connection, _CREATE_DATABASE, DATABASE, MIGRATOR)
+        await _do(connection, _CLOSE_DATABASE, DATABASE)
+        await _do(connection, _OPEN_DATABASE, DATABASE, RUNTIME)
+    finally:
+        await connection.close()
+    return Access(
+        migrator_dsn=server.dsn(MIGRATOR, DATABASE, drawn.migrator_password),
+        runtime_dsn=server.dsn(RUNTIME, DATABASE, drawn.runtime_password),
+    )
+
+
+async def _do(connection: asyncpg.Connection, statement: str, *names: str) -> None:
+    await connection.execute(await connection.fetchval(statement, *names))

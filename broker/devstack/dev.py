@@ -1,0 +1,207 @@
+"""Starts a whole broker on this machine, and stops it again: what ``broker dev`` does.
+
+PostgreSQL, the Projects & Config owner, the broker, in this order; the end is in the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from broker.devstack import files, playground
+from broker.devstack.banner import banner
+from broker.devstack.data import DataDirectory
+from broker.devstack.database import provision
+from broker.devstack.errors import DevStackError
+from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
+from broker.devstack.owner.document import DocumentInvalidError
+from broker.devstack.owner.model import Document
+from broker.devstack.postgres import PostgresError, PostgresServer
+from broker.devstack.product import Product, WiredBroker
+from broker.devstack.settings import StackSettings, to_toml
+from broker.devstack.tokens import TokenIssuer
+
+HOST = "127.0.0.1"
+PORT = 7401
+
+Say = Callable[[str], None]
+
+
+def announce(line: str) -> None:
+    """Prints a line at once, also into a pipe."""
+    print(line, flush=True)
+
+
+async def dev(
+    data_dir: Path, *, port: int = PORT, product: Product | None = None, say: Say = announce
+) -> None:
+    """Runs a development stack until SIGINT or SIGTERM.
+
+    Args:
+        data_dir: Where everything is kept, made when it is missing.
+        port: The broker's port on the loopback interface; 0 takes a free one.
+        product: The broker; by default the one of this repository.
+        say: Takes lines for the person at the keyboard.
+
+    Raises:
+        DevStackError: It cannot start, or a part of it ended by itself. What had been started is
+            stopped.
+    """
+    with _stop_signals(say) as stop:
+        try:
+            async with AsyncExitStack() as stack:
+                start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
+                await start.run(stack)
+        except PostgresError as error:
+            raise DevStackError(str(error)) from error
+        except (OSError, asyncpg.PostgresError) as error:
+            raise DevStackError(f"cannot go on: {error}") from error
+    say("Stopped.")
+
+
+class _StopRequestedError(Exception):
+    """A signal came while the stack was starting."""
+
+
+class _Start:
+    """One start of a stack, up to the moment it is stopped."""
+
+    def __init__(
+        self, data: DataDirectory, port: int, product: Product, say: Say, stop: asyncio.Event
+    ) -> None:
+        self._data, self._port, self._product = data, port, product
+        self._say, self._stop = say, stop
+
+    async def run(self, stack: AsyncExitStack) -> None:
+        """Starts each part in turn and waits for a signal; the stack undoes it."""
+        stack.enter_context(self._data.locked())
+        _require_free(self._port)
+        document = self._document()
+        issuer = TokenIssuer(self._data.keys)
+        with suppress(_StopRequestedError):
+            database = await self._postgres(stack)
+            settings = await self._owner(stack, database, document, issuer)
+            await self._broker(stack, settings, issuer)
+
+    def _document(self) -> Document:
+        path = self._data.playground
+        if playground.ensure(path):
+            self._say(f"Playground: written to {path}")
+        try:
+            return playground.read(path)
+        except DocumentInvalidError as error:
+            raise DevStackError("\n  ".join([f"{path} is invalid:", *error.problems])) from error
+
+    async def _postgres(self, stack: AsyncExitStack) -> PostgresServer:
+        self._progress("PostgreSQL: starting (the first time takes a little longer)")
+        server = await stack.enter_async_context(PostgresServer(self._data.postgres))
+        stack.callback(self._say, "PostgreSQL: stopping")
+        self._progress(f"PostgreSQL: ready on {server.host}:{server.port}")
+        return server
+
+    async def _owner(
+        self,
+        stack: AsyncExitStack,
+        database: PostgresServer,
+        document: Document,
+        issuer: TokenIssuer,
+    ) -> StackSettings:
+        drawn = self._data.secrets()
+        access = await provision(database, drawn)
+        servicer = ProjectsConfigServicer(self._data.playground, issuer.jwks_file)
+        owner = await stack.enter_async_context(OwnerServer(servicer))
+        self._progress(f"Projects & Config owner: ready on {owner.address}")
+        return StackSettings(
+            listen=f"{HOST}:{self._port}",
+            owner_address=owner.address,
+            jwks_file=issuer.jwks_file,
+            access=access,
+            resource_id=drawn.resource_id,
+            catalog=document,
+        )
+
+    async def _broker(
+        self, stack: AsyncExitStack, settings: StackSettings, issuer: TokenIssuer
+    ) -> None:
+        self._progress("Broker: preparing the database")
+        await self._product.prepare(settings)
+        files.replace(self._data.settings, to_toml(settings.served()), files.PRIVATE)
+        self._progress("Broker: starting")
+        serving, address = await stack.enter_async_context(self._serving())
+        self._say(banner(address, self._data, issuer))
+        await self._stopped_or(serving)
+        if serving.done():
+            raise DevStackError("the broker ended by itself") from serving.exception()
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[tuple[asyncio.Task[None], str]]:
+        """Serves in the background; gives the task and where it listens."""
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(
+            self._product.serve(self._data.settings, address.set_result), name="broker"
+        )
+        try:
+            await self._stopped_or(serving, address)
+            if serving.done():
+                error = serving.exception()
+                raise DevStackError(f"the broker did not start: {error}") from error
+            if not address.done():
+                raise _StopRequestedError
+            yield serving, address.result()
+        finally:
+            self._say("Broker: stopping")
+            serving.cancel()
+            await asyncio.wait({serving})
+            if not serving.cancelled() and (error := serving.exception()) is not None:
+                self._say(f"Broker: ended with {error!r}")
+
+    async def _stopped_or(self, *others: asyncio.Future[Any]) -> None:
+        """Waits until a stop is requested or one of the others is done."""
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({stopping, *others}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+
+    def _progress(self, line: str) -> None:
+        if self._stop.is_set():
+            raise _StopRequestedError
+        self._say(line)
+
+
+def _require_free(port: int) -> None:
+    """Refuses a port that somebody listens on; servers that share ports would not notice."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise DevStackError(
+                f"port {port} cannot be used ({error.strerror}); choose another with --port"
+            ) from error
+
+
+@contextmanager
+def _stop_signals(say: Say) -> Iterator[asyncio.Event]:
+    """Gives an event that SIGINT and SIGTERM set, instead of what they did before."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def requested() -> None:
+        say("Still stopping." if stop.is_set() else "Stopping.")
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, requested)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

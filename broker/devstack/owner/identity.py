@@ -1,0 +1,125 @@
+"""Who calls: the owner's own verification of the token, independent of the broker's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from broker.devstack import tokens
+from broker.devstack.owner.refusal import denied, unauthenticated
+
+Metadata = Iterable[tuple[str, str | bytes]]
+
+_LEEWAY_S = 30
+_REQUIRED = ["iss", "aud", "sub", "iat", "exp"]
+_IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,256}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a verified token and the metadata beside it say.
+
+    Attributes:
+        tenant_claim: The tenant the token asserts.
+        tenant_selector: The tenant the caller asked for in ``x-tenant``.
+        bound_project_id: The project the token is bound to.
+        bound_run_id: The run the token is bound to; never without a project.
+    """
+
+    issuer: str
+    subject: str
+    tenant_claim: str | None
+    tenant_selector: str | None
+    bound_project_id: str | None
+    bound_run_id: str | None
+    purpose: str | None
+
+
+def read_keys(content: bytes) -> dict[str, jwt.PyJWK]:
+    """Returns the keys of a JSON Web Key Set by their ids."""
+    keys = jwt.PyJWKSet.from_json(content.decode()).keys
+    return {key.key_id: key for key in keys if key.key_id}
+
+
+def is_identifier(value: str) -> bool:
+    """Whether it is 1 to 256 ASCII letters, digits and ``. _ : -``."""
+    return _IDENTIFIER.fullmatch(value) is not None
+
+
+def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK]) -> Identity:
+    """Returns who calls.
+
+    Raises:
+        RefusalError: The token does not count, or ``x-tenant`` is malformed.
+    """
+    entries = [(name.lower(), value) for name, value in metadata]
+    claims = _verified(_bearer(entries), keys)
+    project, run = _claim(claims, tokens.PROJECT_CLAIM), _claim(claims, tokens.RUN_CLAIM)
+    if run is not None and project is None:
+        raise unauthenticated("the token is bound to a run without a project")
+    return Identity(
+        issuer=claims["iss"],
+        subject=claims["sub"],
+        tenant_claim=_claim(claims, tokens.TENANT_CLAIM),
+        tenant_selector=_selector(entries),
+        bound_project_id=project,
+        bound_run_id=run,
+        purpose=_purpose(claims),
+    )
+
+
+def _bearer(entries: list[tuple[str, str | bytes]]) -> str:
+    values = [value for name, value in entries if name == "authorization"]
+    if len(values) != 1 or not isinstance(values[0], str):
+        raise unauthenticated("exactly one authorization value is needed")
+    scheme, _, token = values[0].partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise unauthenticated("authorization must be a bearer token")
+    return token
+
+
+def _selector(entries: list[tuple[str, str | bytes]]) -> str | None:
+    values = [value for name, value in entries if name == "x-tenant"]
+    if not values:
+        return None
+    if len(values) != 1 or not isinstance(values[0], str) or not is_identifier(values[0]):
+        raise denied("x-tenant must be one identifier")
+    return values[0]
+
+
+def _verified(token: str, keys: Mapping[str, jwt.PyJWK]) -> dict[str, Any]:
+    try:
+        key = keys[jwt.get_unverified_header(token)["kid"]]
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=[tokens.ALGORITHM],
+            issuer=tokens.ISSUER,
+            audience=tokens.AUDIENCE,
+            leeway=_LEEWAY_S,
+            options={"require": _REQUIRED},
+        )
+    except (jwt.PyJWTError, KeyError) as error:
+        raise unauthenticated(f"the token does not count: {type(error).__name__}") from error
+    return claims
+
+
+def _claim(claims: Mapping[str, Any], name: str) -> str | None:
+    value = claims.get(name)
+    if value is None and name not in claims:
+        return None
+    if not isinstance(value, str) or not is_identifier(value):
+        raise unauthenticated(f"the claim {name} is malformed")
+    return value
+
+
+def _purpose(claims: Mapping[str, Any]) -> str | None:
+    """Any text: whoever serves knowledge refuses every purpose."""
+    value = claims.get(tokens.PURPOSE_CLAIM)
+    if tokens.PURPOSE_CLAIM in claims and (not isinstance(value, str) or not value):
+        raise unauthenticated(f"the claim {tokens.PURPOSE_CLAIM} is malformed")
+    return value

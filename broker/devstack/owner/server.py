@@ -1,0 +1,78 @@
+"""Serves the owner on the loopback interface."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import grpc
+
+from broker.devstack.owner.servicer import ProjectsConfigServicer
+from broker.owners.v1 import projects_config_service_pb2_grpc as pb_grpc
+
+HOST = "127.0.0.1"
+ANSWER_BYTES_MAX = 256 * 1024
+METADATA_BYTES_MAX = 64 * 1024
+
+_OPTIONS = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
+    ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
+)
+
+
+class OwnerServer:
+    """A gRPC server with the owner's service, without TLS. An asynchronous context manager.
+
+    Attributes:
+        servicer: What answers; it counts its calls.
+    """
+
+    def __init__(self, servicer: ProjectsConfigServicer, port: int = 0) -> None:
+        """Describes a server; nothing happens before ``start()``.
+
+        Args:
+            servicer: What answers.
+            port: TCP port on the loopback interface; 0 takes a free one.
+        """
+        self.servicer = servicer
+        self._port = port
+        self._server: grpc.aio.Server | None = None
+
+    @property
+    def address(self) -> str:
+        """Host and port of the started server."""
+        return f"{HOST}:{self._port}"
+
+    async def start(self) -> Self:
+        """Serves from now on.
+
+        Raises:
+            RuntimeError: The port is taken.
+        """
+        server = grpc.aio.server(options=_OPTIONS)
+        pb_grpc.add_ProjectsConfigServiceServicer_to_server(self.servicer, server)
+        self._port = server.add_insecure_port(self.address)
+        await server.start()
+        self._server = server
+        return self
+
+    async def stop(self, grace: float = 1.0) -> None:
+        """Ends the server; running calls have ``grace`` seconds to finish."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(grace)
+
+    async def __aenter__(self) -> Self:
+        """Starts the server."""
+        return await self.start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the server."""
+        await self.stop()

@@ -1,0 +1,134 @@
+"""Answers the three questions of the contract from the file as it is at that moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+
+from broker.devstack.owner import answers, document, identity, rules
+from broker.devstack.owner.model import Document
+from broker.devstack.owner.refusal import RefusalError, invalid, unavailable
+from broker.devstack.owner.rules import Caller, Held
+from broker.devstack.owner.watched import FileUnusableError, WatchedFile
+from broker.owners.v1 import projects_config_service_pb2 as pb
+from broker.owners.v1 import projects_config_service_pb2_grpc as pb_grpc
+
+RUN_IDS_MAX = 500
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Answer = TypeVar("Answer")
+
+
+class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
+    """The service. Each call reads the file once, so that its answer is of one snapshot.
+
+    Attributes:
+        calls: How often each method was called, refused calls included.
+    """
+
+    def __init__(self, document_file: Path, jwks_file: Path) -> None:
+        """Describes the service; the files are read with each call.
+
+        Args:
+            document_file: The tenants, projects, members, runs and catalog, as YAML.
+            jwks_file: The keys that tokens are verified with.
+        """
+        self.calls: Counter[str] = Counter()
+        self._document = WatchedFile(document_file, document.parse)
+        self._keys = WatchedFile(jwks_file, identity.read_keys)
+
+    async def GetRunAuthority(
+        self, request: pb.GetRunAuthorityRequest, context: Context
+    ) -> pb.GetRunAuthorityResponse:
+        """Authority and the selection of one run."""
+
+        def answer() -> pb.GetRunAuthorityResponse:
+            project = self._enter(context, request.project_id)
+            return pb.GetRunAuthorityResponse(
+                context=project.context(), selection=project.selection(_checked(request.run_id))
+            )
+
+        return self._give("GetRunAuthority", context, answer, pb.GetRunAuthorityResponse())
+
+    async def GetProjectAuthority(
+        self, request: pb.GetProjectAuthorityRequest, context: Context
+    ) -> pb.GetProjectAuthorityResponse:
+        """Authority and the selections of some runs."""
+
+        def answer() -> pb.GetProjectAuthorityResponse:
+            run_ids = [_checked(run_id) for run_id in request.run_ids]
+            if len(run_ids) > RUN_IDS_MAX or len(set(run_ids)) != len(run_ids):
+                raise invalid(f"run_ids must be at most {RUN_IDS_MAX} and differ")
+            project = self._enter(context, request.project_id)
+            entries = [
+                pb.RunSelectionEntry(run_id=run_id, selection=project.selection(run_id))
+                for run_id in run_ids
+            ]
+            return pb.GetProjectAuthorityResponse(context=project.context(), selections=entries)
+
+        return self._give("GetProjectAuthority", context, answer, pb.GetProjectAuthorityResponse())
+
+    async def GetCallerAuthority(
+        self, request: pb.GetCallerAuthorityRequest, context: Context
+    ) -> pb.GetCallerAuthorityResponse:
+        """The caller's grants everywhere in their tenant."""
+
+        def answer() -> pb.GetCallerAuthorityResponse:
+            now, caller = self._caller(context)
+            bound = caller.identity.bound_project_id
+            projects = caller.tenant.projects if bound is None else [bound]
+            held = rules.grants(now, caller, projects)
+            return pb.GetCallerAuthorityResponse(context=answers.context(caller, held))
+
+        return self._give("GetCallerAuthority", context, answer, pb.GetCallerAuthorityResponse())
+
+    def _give(
+        self, method: str, context: Context, answer: Callable[[], Answer], nothing: Answer
+    ) -> Answer:
+        self.calls[method] += 1
+        try:
+            return answer()
+        except FileUnusableError as error:
+            refusal = unavailable(str(error))
+        except RefusalError as error:
+            refusal = error
+        context.set_code(refusal.code)
+        context.set_details(refusal.message)
+        return nothing
+
+    def _caller(self, context: Context) -> tuple[Document, Caller]:
+        keys, now = self._keys.current(), self._document.current()
+        who = identity.identify(context.invocation_metadata() or (), keys)
+        return now, rules.enter_tenant(now, who)
+
+    def _enter(self, context: Context, project_id: str) -> _Project:
+        now, caller = self._caller(context)
+        held = rules.grants(now, caller, [_checked(project_id)])
+        rules.require_project(caller, held, project_id)
+        return _Project(now, caller, held, project_id)
+
+
+class _Project:
+    """A project that the caller knows."""
+
+    def __init__(self, now: Document, caller: Caller, held: list[Held], project_id: str) -> None:
+        self._now, self._caller, self._held = now, caller, held
+        self._id = project_id
+
+    def context(self) -> pb.AuthorizationContext:
+        return answers.context(self._caller, self._held)
+
+    def selection(self, run_id: str) -> pb.RunSelection | None:
+        if not rules.may_read_selection(self._caller, self._held, run_id):
+            return None
+        return answers.selection(self._now, self._caller.tenant_id, self._id, run_id)
+
+
+def _checked(value: str) -> str:
+    if not identity.is_identifier(value):
+        raise invalid("ids are 1-256 ASCII letters, digits, `. _ : -`")
+    return value

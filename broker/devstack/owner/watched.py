@@ -1,0 +1,70 @@
+"""Files that are read again when they change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class FileUnusableError(Exception):
+    """The file cannot be read now, or does not hold what it should."""
+
+
+class WatchedFile(Generic[T]):
+    """What a file says at this moment.
+
+    The content is compared on every look, so no change can hide behind an equal time or size. A
+    file that is missing or invalid gives an error until it is valid again: what it said before
+    never counts any more.
+    """
+
+    def __init__(self, path: Path, parse: Callable[[bytes], T]) -> None:
+        """Describes a file; nothing is read yet.
+
+        Args:
+            path: The file.
+            parse: Turns its content into a value, or raises an error that says what is wrong.
+        """
+        self._path = path
+        self._parse = parse
+        self._content: bytes | None = None
+        self._outcome: T | FileUnusableError | None = None
+
+    def current(self) -> T:
+        """Returns the value of the file as it is now.
+
+        Raises:
+            FileUnusableError: It is missing or invalid. A line in the log says how.
+        """
+        content = self._read()
+        if self._outcome is None or content != self._content:
+            self._content, self._outcome = content, self._evaluate(content)
+        if isinstance(self._outcome, FileUnusableError):
+            raise self._outcome.with_traceback(None)
+        return self._outcome
+
+    def _read(self) -> bytes | None:
+        try:
+            return self._path.read_bytes()
+        except OSError:
+            return None
+
+    def _evaluate(self, content: bytes | None) -> T | FileUnusableError:
+        if content is None:
+            return self._refused("it cannot be read")
+        try:
+            value = self._parse(content)
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it does not count)
+            return self._refused(str(error))
+        _log.info("%s: read", self._path)
+        return value
+
+    def _refused(self, why: str) -> FileUnusableError:
+        _log.error("%s: every call is refused until this is put right: %s", self._path, why)
+        return FileUnusableError(f"{self._path.name} is not usable")

@@ -1,0 +1,71 @@
+"""The one seam between the development stack and the broker it starts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from broker.config import load_settings, verify
+from broker.devstack.database import RUNTIME
+from broker.devstack.errors import DevStackError
+from broker.devstack.settings import ADAPTER, GENERATION, StackSettings
+from broker.readiness import ConfigurationError
+from broker.store.migrations import TREE as KNOWLEDGE
+from broker.telemetry.logs import configure_logging
+from broker.wiring import serving
+from providers.errors import NegotiationRefusedError
+from providers.migration import migrate
+from providers.registry import adapter
+
+Listening = Callable[[str], None]
+
+
+class Product(Protocol):
+    """What the stack needs of a broker."""
+
+    async def prepare(self, settings: StackSettings) -> None:
+        """Makes the database ready, as the migrator. Called at every start, so it repeats safely.
+
+        Migrates both schemas, grants the runtime role what it needs, and writes the marker of the
+        memory store unless it is there.
+        """
+        ...
+
+    async def serve(self, settings_file: Path, listening: Listening) -> None:
+        """Serves with ``development`` rules until it is cancelled, then drains and returns.
+
+        Installs no signal handlers.
+
+        Args:
+            settings_file: The settings of ``broker serve``, as TOML.
+            listening: To be called once, with host and port, when calls are accepted.
+        """
+        ...
+
+
+class WiredBroker:
+    """The broker of this repository."""
+
+    async def prepare(self, settings: StackSettings) -> None:
+        """See ``Product``."""
+        dsn = settings.access.migrator_dsn
+        await migrate(KNOWLEDGE, dsn, RUNTIME)
+        memory = adapter(ADAPTER)
+        await memory.migrate(dsn, RUNTIME)
+        with suppress(NegotiationRefusedError):  # the marker is there already
+            await memory.init_resource(dsn, settings.resource_id, GENERATION)
+
+    async def serve(self, settings_file: Path, listening: Listening) -> None:
+        """See ``Product``."""
+        configure_logging()
+        settings = load_settings(settings_file)
+        verify(settings, development=True)
+        try:
+            async with serving(settings) as address:
+                listening(address)
+                await asyncio.Event().wait()
+        except ConfigurationError as error:
+            raise DevStackError(str(error)) from error

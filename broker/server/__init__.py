@@ -1,0 +1,1 @@
+"""The gRPC edge: what comes in becomes a domain request, what goes out a message or a status."""

@@ -1,0 +1,65 @@
+"""Enum numbers of the wire and the vocabulary of the domain, both ways.
+
+Pairs are made by name, so a value added on both sides needs no code here.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeVar
+
+from broker.api.v1 import record_pb2
+from broker.domain.requests import UNKNOWN, Unknown
+from providers.model import (
+    BeliefType,
+    ChangeKind,
+    DeliveryPolicy,
+    Kind,
+    MemoryKind,
+    OriginTier,
+    Portability,
+    Sensitivity,
+    SourceType,
+    State,
+    Trust,
+)
+
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class Numbers(Generic[_Word]):
+    """One enum of the wire beside one of the vocabulary. 0 stands for nothing, as ``None``."""
+
+    def __init__(self, wire: Any, prefix: str, words: Iterable[_Word]) -> None:
+        """Pair every word with the wire's value of the same name behind ``prefix``.
+
+        Raises:
+            ValueError: the wire has no such value.
+        """
+        self._numbers: Mapping[_Word | None, int] = {
+            None: 0,
+            **{word: wire.Value(prefix + word.name) for word in words},
+        }
+        self._words: Mapping[int, _Word | None] = {
+            number: word for word, number in self._numbers.items()
+        }
+
+    def number(self, word: _Word | None) -> Any:
+        """Return the number of a word, as whatever type generated code wants."""
+        return self._numbers[word]
+
+    def word(self, number: int) -> _Word | Unknown | None:
+        """Return the word of a number, ``None`` for 0, ``UNKNOWN`` for what has no meaning here."""
+        return self._words.get(number, UNKNOWN)
+
+
+KINDS: Final = Numbers(record_pb2.RecordKind, "RECORD_KIND_", Kind)
+STATES: Final = Numbers(record_pb2.RecordState, "RECORD_STATE_", State)
+TRUSTS: Final = Numbers(record_pb2.Trust, "TRUST_", Trust)
+CHANGE_KINDS: Final = Numbers(record_pb2.ChangeKind, "CHANGE_KIND_", ChangeKind)
+MEMORY_KINDS: Final = Numbers(record_pb2.MemoryKind, "MEMORY_KIND_", MemoryKind)
+DELIVERY_POLICIES: Final = Numbers(record_pb2.DeliveryPolicy, "DELIVERY_POLICY_", DeliveryPolicy)
+BELIEF_TYPES: Final = Numbers(record_pb2.BeliefType, "BELIEF_TYPE_", BeliefType)
+SOURCE_TYPES: Final = Numbers(record_pb2.SourceType, "SOURCE_TYPE_", SourceType)
+ORIGIN_TIERS: Final = Numbers(record_pb2.OriginTier, "ORIGIN_TIER_", OriginTier)
+SENSITIVITIES: Final = Numbers(record_pb2.Sensitivity, "SENSITIVITY_", Sensitivity)
+PORTABILITIES: Final = Numbers(record_pb2.Portability, "PORTABILITY_", Portability)

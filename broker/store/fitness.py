@@ -1,0 +1,62 @@
+"""Whether the broker's own schema can be served with: checked at start, never mended (004-101)."""
+
+import asyncio
+from typing import Final
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from broker.domain.errors import StorageUnavailableError
+
+REVISION: Final = "0001"
+"""The migration this code is written for. A test compares it with the newest migration."""
+
+_LOOK: Final = text(
+    """
+    SELECT
+        v.version_num AS revision,
+        has_table_privilege('knowledge.pins', 'SELECT')
+            AND has_table_privilege('knowledge.pins', 'INSERT') AS enough,
+        has_table_privilege('knowledge.pins', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+            OR has_schema_privilege('knowledge', 'CREATE') AS too_much
+    FROM knowledge.alembic_version AS v
+    """
+)
+_MISSING_OBJECT_CLASS: Final = "42"
+
+
+class SchemaUnfitError(Exception):
+    """The schema or the role must not be served with. The message says what an operator must do."""
+
+
+async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
+    """Look at the live schema and role.
+
+    Raises:
+        SchemaUnfitError: not migrated, at another revision, or wrong rights. Not retryable.
+        StorageUnavailableError: no answer within ``timeout`` seconds. Retryable.
+    """
+    try:
+        async with asyncio.timeout(timeout), engine.connect() as connection:
+            found = (await connection.execute(_LOOK)).one_or_none()
+    except (SQLAlchemyError, OSError, TimeoutError) as error:
+        if _sqlstate(error).startswith(_MISSING_OBJECT_CLASS):
+            raise SchemaUnfitError(
+                "schema knowledge is not migrated, or the role may not read it: run broker migrate"
+            ) from error
+        raise StorageUnavailableError("the broker's own store does not answer; retry") from error
+    if found is None or found.revision != REVISION:
+        raise SchemaUnfitError(
+            f"schema knowledge is not at revision {REVISION}: run broker migrate"
+        )
+    if not found.enough:
+        raise SchemaUnfitError(
+            "the role may not read and insert knowledge.pins: run broker migrate"
+        )
+    if found.too_much:
+        raise SchemaUnfitError("the role has more rights on schema knowledge than it may have")
+
+
+def _sqlstate(error: Exception) -> str:
+    return str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")

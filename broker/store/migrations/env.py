@@ -1,0 +1,5 @@
+"""Alembic's entry."""
+
+from providers.migration import run_environment
+
+run_environment()

@@ -1,0 +1,154 @@
+"""Counters, gauges and histograms, and the endpoint that shows them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+)
+
+LOOPBACK: Final = "127.0.0.1"
+DURATION_BUCKETS_S: Final = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    20.0,
+)
+
+
+class Metrics:
+    """The metrics of one process. Label values are names of ours, never input."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Register everything with ``registry``, by default a new one."""
+        self.registry = registry or CollectorRegistry()
+        self._in_flight = 0
+        self._children: dict[tuple[object, ...], Counter | Histogram] = {}
+        self._register_calls()
+        self._register_peers()
+
+    def _register_calls(self) -> None:
+        self._calls = Counter(
+            "broker_calls",
+            "Finished calls.",
+            ("method", "code", "reason"),
+            registry=self.registry,
+        )
+        self._call_duration = Histogram(
+            "broker_call_duration_seconds",
+            "Time from the first interceptor to the reply or refusal.",
+            ("method",),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._gauge("broker_calls_in_flight", "Calls not finished.", lambda: self._in_flight)
+        self._refusals = Counter(
+            "broker_admission_refusals",
+            "Calls refused because a queue was full: of the process, or of one caller.",
+            ("limit",),
+            registry=self.registry,
+        )
+
+    def _register_peers(self) -> None:
+        self._owner_calls = Histogram(
+            "broker_owner_call_duration_seconds",
+            "Round trips to an owner.",
+            ("method", "outcome"),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._provider_calls = Histogram(
+            "broker_provider_call_duration_seconds",
+            "Round trips to a memory provider.",
+            ("provider_id", "operation", "outcome"),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+
+    def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
+        Gauge(name, text, registry=self.registry).set_function(read)
+
+    def call_started(self) -> None:
+        """Count a call as being in flight."""
+        self._in_flight += 1
+
+    def call_finished(self, method: str, code: str, reason: str, seconds: float) -> None:
+        """Count a call as finished; ``reason`` is empty where the call succeeded."""
+        self._in_flight -= 1
+        self._counter(self._calls, method, code, reason).inc()
+        self._histogram(self._call_duration, method).observe(seconds)
+
+    def method_unknown(self) -> None:
+        """Count a call of a method that is not served."""
+        self._counter(self._calls, "unknown", "UNIMPLEMENTED", "").inc()
+
+    def admission_refused(self, limit: str) -> None:
+        """Count a refusal; ``limit`` is ``queue`` or ``caller``."""
+        self._counter(self._refusals, limit).inc()
+
+    def watch_admission(self, queued: Callable[[], int], running: Callable[[], int]) -> None:
+        """Show how many calls wait and run, read when somebody looks."""
+        self._gauge("broker_admission_queue_length", "Calls that wait for a slot.", queued)
+        self._gauge("broker_admission_running", "Calls that hold a slot.", running)
+
+    def owner_call(self, method: str, outcome: str, seconds: float) -> None:
+        """Record a round trip to an owner; ``outcome`` is ``ok`` or a reason."""
+        self._histogram(self._owner_calls, method, outcome).observe(seconds)
+
+    def provider_call(self, provider_id: str, operation: str, outcome: str, seconds: float) -> None:
+        """Record a round trip to a provider; ``outcome`` is ``ok`` or the name of an error type."""
+        self._histogram(self._provider_calls, provider_id, operation, outcome).observe(seconds)
+
+    def _counter(self, parent: Counter, *labels: str) -> Counter:
+        child = self._children.get((parent, *labels))
+        if not isinstance(child, Counter):
+            child = self._children[(parent, *labels)] = parent.labels(*labels)
+        return child
+
+    def _histogram(self, parent: Histogram, *labels: str) -> Histogram:
+        child = self._children.get((parent, *labels))
+        if not isinstance(child, Histogram):
+            child = self._children[(parent, *labels)] = parent.labels(*labels)
+        return child
+
+
+def serve_metrics(
+    metrics: Metrics, port: int, host: str = LOOPBACK
+) -> tuple[int, Callable[[], None]]:
+    """Serve the metrics of this process over HTTP; return the port and what stops it.
+
+    Port 0 takes a free one. Only loopback unless ``host`` says otherwise. It runs in a thread of
+    its own, so it answers also when the event loop does not. Each worker process needs a port of
+    its own.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    ProcessCollector(registry=metrics.registry)
+    PlatformCollector(registry=metrics.registry)
+    GCCollector(registry=metrics.registry)
+    server, thread = start_http_server(port, addr=host, registry=metrics.registry)
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return server.server_port, stop

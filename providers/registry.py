@@ -1,0 +1,61 @@
+"""The only module that names adapters."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from providers.interface import IMemoryProvider
+from providers.migration import migrate
+from providers.postgres import options as postgres_options
+from providers.postgres.migrations import TREE as POSTGRES_TREE
+from providers.postgres.provider import PostgresMemoryProvider
+from providers.postgres.resource import init_resource as init_postgres
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One kind of store.
+
+    ``open`` checks the options and returns a provider; it raises ValueError or TypeError naming the
+    option and does no I/O. ``migrate`` takes the store's address and the name of the role that
+    serves; ``init_resource`` the address, the resource id and the generation. Both are an
+    operator's.
+    """
+
+    version: str
+    options_schema_version: int
+    open: Callable[[Mapping[str, Any]], IMemoryProvider]
+    migrate: Callable[[str, str], Awaitable[None]]
+    init_resource: Callable[[str, str, int], Awaitable[None]]
+
+
+NATIVE = postgres_options.ADAPTER_ID
+"""The adapter whose database holds the broker's own schema too."""
+
+
+def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
+    return PostgresMemoryProvider(postgres_options.PostgresOptions(**options))
+
+
+_BUILT_IN: Mapping[str, Adapter] = {
+    NATIVE: Adapter(
+        version=postgres_options.ADAPTER_VERSION,
+        options_schema_version=postgres_options.OPTIONS_SCHEMA_VERSION,
+        open=_open_postgres,
+        migrate=partial(migrate, POSTGRES_TREE),
+        init_resource=init_postgres,
+    ),
+}
+
+
+def adapter(name: str) -> Adapter:
+    """Return the adapter of a name.
+
+    Raises:
+        ValueError: no adapter has that name. Not retryable.
+    """
+    found = _BUILT_IN.get(name)
+    if found is None:
+        raise ValueError(f"no adapter is named {name!r}; there are: {', '.join(sorted(_BUILT_IN))}")
+    return found

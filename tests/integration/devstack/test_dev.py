@@ -1,0 +1,263 @@
+"""A whole development stack, as a process of its own, with the broker or a stand-in for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from broker.devstack import banner
+from broker.devstack.data import DataDirectory
+from broker.devstack.tokens import TokenIssuer
+
+ROOT = Path(__file__).resolve().parents[3]
+END_OF_BANNER = "Ctrl-C stops everything"
+
+
+class Stack:
+    """A running ``broker dev``."""
+
+    def __init__(
+        self, directory: Path, port: int = 0, trouble: str = "", *, real: bool = False
+    ) -> None:
+        self.data = directory
+        self.output: list[str] = []
+        stand_in = ["tests.fixtures.stand_in_broker", str(directory), str(port), trouble]
+        broker = ["broker", "dev", "--data", str(directory), "--port", str(port)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *(broker if real else stand_in)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def read_until(self, text: str) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.output.append(line.rstrip("\n"))
+            if text in line:
+                return
+        self.end()
+        pytest.fail("\n".join(["ended early:", *self.output]))
+
+    def ready(self) -> Stack:
+        self.read_until(END_OF_BANNER)
+        return self
+
+    def end(self) -> int:
+        assert self.process.stdout is not None
+        with self.process.stdout:
+            self.output += self.process.stdout.read().splitlines()
+        return self.process.wait()
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.end()
+
+    def line(self, pattern: str) -> re.Match[str]:
+        return next(found for line in self.output if (found := re.search(pattern, line)))
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        return tomllib.loads((self.data / "broker.toml").read_text())
+
+    def bash(self, *commands: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", "set -o pipefail\n" + "\n".join(commands)],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A place that the account of the database server can reach, also under root."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o711)
+        yield Path(place) / "stack"
+
+
+@pytest.fixture
+def stack(directory: Path) -> Iterator[Stack]:
+    running = Stack(directory)
+    try:
+        yield running.ready()
+    finally:
+        running.stop()
+
+
+def printed(stack: Stack, tool: str) -> list[str]:
+    """The commands of the banner for one tool, with the assignments they need."""
+    first = next(i for i, line in enumerate(stack.output) if line == f"# --- With {tool}")
+    commands = [line for line in stack.output if re.match(r"export (PATH|\w*TOKEN)=", line)]
+    for line in stack.output[first + 1 :]:
+        if line.startswith(("# ---", "Ctrl-C")):
+            break
+        if line and not line.startswith("#"):
+            commands.append(line)
+    return commands
+
+
+@pytest.mark.parametrize("real", [False, True], ids=["stand-in", "broker"])
+def test_printed_commands_work_when_pasted(directory: Path, real: bool) -> None:
+    """The newcomer's tour, pasted twice into bash, in any working directory, with both tools."""
+    stack = Stack(directory, real=real).ready()
+    try:
+        for tool, denied in (("buf", "permission_denied"), ("grpcurl", "PermissionDenied")):
+            *tour, outsider = printed(stack, tool)
+            assert sum(command.startswith(tool) for command in tour) == 4
+            first, second = (stack.bash("set -e", *tour) for _ in range(2))
+            for done in (first, second):
+                assert done.returncode == 0, done.stderr
+                assert "refreshed on Tuesdays" in done.stdout
+            assert second.stdout.count('"replayed": true') == 2
+            refused = stack.bash(*tour, outsider)
+            assert refused.returncode != 0
+            assert denied in refused.stderr
+    finally:
+        assert stack.stop() == 0
+
+
+def test_data_and_tokens_of_the_broker_survive_a_restart(directory: Path) -> None:
+    first = Stack(directory, real=True).ready()
+    *tour, _ = printed(first, "buf")
+    assert first.bash("set -e", *tour).returncode == 0
+    assert first.stop() == 0
+    token = first.line(r"export TOKEN=.*")[0]
+    second = Stack(directory, real=True).ready()
+    try:
+        *again, _ = printed(second, "buf")
+        done = second.bash("set -e", *again[:-4], token, *again[-4:])
+        assert done.returncode == 0, done.stderr
+        assert '"revision": "2"' in done.stdout
+    finally:
+        assert second.stop() == 0
+
+
+def test_stop_is_clean_and_in_order_and_the_data_stay(directory: Path) -> None:
+    first = Stack(directory).ready()
+    token = TokenIssuer(directory / "keys").mint("olga")
+    assert first.stop(signal.SIGTERM) == 0
+    assert first.output[-5:] == [
+        "Stopping.",
+        "Broker: stopping",
+        "drained",
+        "PostgreSQL: stopping",
+        "Stopped.",
+    ]
+    database = first.line(r"PostgreSQL: ready on 127\.0\.0\.1:(\d+)")
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(database[1]))) != 0
+    second = Stack(directory).ready()
+    try:
+        assert second.line(r"starts: (\d+)")[1] == "2"
+        address = second.line(r"serves on (\S+)")[1]
+        create, *_ = banner.buf_steps(address, DataDirectory(directory))
+        path = second.line(r"export PATH=.*")[0]
+        assert second.bash(path, f"TOKEN={token}", create.command).returncode == 0
+    finally:
+        assert second.stop(signal.SIGINT) == 0
+
+
+def test_second_stack_on_the_same_directory_is_refused(stack: Stack) -> None:
+    second = Stack(stack.data)
+    assert second.end() == 1
+    (message,) = second.output
+    assert f"{stack.data} is in use" in message
+    assert str(stack.process.pid) in message
+    assert stack.process.poll() is None
+    *tour, _ = printed(stack, "buf")
+    assert stack.bash("set -e", *tour).returncode == 0
+
+
+def test_killed_stack_leaves_nothing_in_the_way(directory: Path) -> None:
+    first = Stack(directory).ready()
+    first.stop(signal.SIGKILL)
+    second = Stack(directory).ready()
+    assert second.line(r"starts: (\d+)")[1] == "2"
+    assert second.stop() == 0
+
+
+def test_port_in_use_is_refused_before_anything_starts(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = Stack(directory, port=taken.getsockname()[1])
+        assert refused.end() == 1
+    (message,) = refused.output
+    assert "choose another with --port" in message
+
+
+def test_invalid_playground_is_told_entry_by_entry(directory: Path) -> None:
+    directory.mkdir()
+    (directory / "playground.yaml").write_text("catalog: {}\ntenants: {acme: {projcts: {}}}\n")
+    refused = Stack(directory)
+    assert refused.end() == 1
+    assert "tenants.acme.projcts" in "\n".join(refused.output)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        ("unprepared", "cannot be prepared"),
+        ("no-start", "the broker did not start: no good settings"),
+        ("dies", "the broker ended by itself"),
+    ],
+)
+def test_trouble_of_the_broker_ends_everything(directory: Path, trouble: str, message: str) -> None:
+    failed = Stack(directory, trouble=trouble)
+    assert failed.end() == 1
+    assert f"broker dev: {message}" in failed.output[-1]
+    assert "PostgreSQL: stopping" in failed.output
+
+
+def test_signal_during_the_start_stops_what_was_started(directory: Path) -> None:
+    early = Stack(directory)
+    early.read_until("PostgreSQL: starting")
+    assert early.stop(signal.SIGINT) == 0
+    assert early.output[-2:] == ["PostgreSQL: stopping", "Stopped."]
+    hanging = Stack(directory, trouble="never-ready")
+    hanging.read_until("hanging")
+    assert hanging.stop(signal.SIGTERM) == 0
+    assert hanging.output[-1] == "Stopped."
+
+
+def test_secrets_are_for_the_owner_of_the_directory_only(stack: Stack) -> None:
+    for name in ("secrets.json", "broker.toml", "keys/signing-key.pem"):
+        assert stat.S_IMODE((stack.data / name).stat().st_mode) == 0o600
+    secrets = json.loads((stack.data / "secrets.json").read_text())
+    printed_text = "\n".join(stack.output)
+    assert not any(secret in printed_text for secret in secrets.values())
+
+
+async def test_runtime_role_is_a_plain_login(stack: Stack) -> None:
+    """What it may do beyond connecting is for the grants beside the migrations."""
+    connection = await asyncpg.connect(stack.settings["store"]["dsn"])
+    try:
+        role = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = current_user")
+        assert role is not None
+        assert role["rolcanlogin"]
+        powers = ("super", "createdb", "createrole", "replication", "bypassrls")
+        assert not any(role[f"rol{power}"] for power in powers)
+        for statement in (
+            "CREATE TABLE public.mine ()",
+            "CREATE TEMPORARY TABLE mine ()",
+            "CREATE SCHEMA mine",
+            "SELECT * FROM starts",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute(statement)
+    finally:
+        await connection.close()

@@ -1,0 +1,158 @@
+"""The laws can fail: planted bugs turn them red, and idle adapters pass none."""
+
+import pytest
+
+from providers.conformance import steps
+from providers.conformance.expect import LawBrokenError
+from providers.conformance.law import Law, run
+from providers.conformance.laws import all_laws, lifecycle, receipts
+from providers.conformance.laws import faults as faults_laws
+from providers.conformance.plan import law_id, plan_for
+from providers.conformance.reference import ABSENT, CAPABILITIES, ReferenceMemoryProvider
+from providers.model import WriteSet
+from providers.requests import (
+    CommitOutcome,
+    Committed,
+    Loaded,
+    LoadRequest,
+    Negotiated,
+    RevisionsPage,
+    RevisionsRequest,
+    SearchPage,
+    SearchRequest,
+)
+from tests.conformance import linked_harness
+from tests.conformance.linked_harness import LinkedHarness, LinkedProvider
+from tests.conformance.planted import faults, reading, writing
+from tests.conformance.planted.bug import CAUGHT_BY
+from tests.conformance.reference_harness import RESOURCE, ReferenceHarness
+
+PLANTED = (faults, reading, writing)
+LAWS = {law.name: law for law in all_laws()}
+LINKED_LAWS = plan_for(linked_harness.DECLARATION).laws
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that a real store needs are long for one in this process."""
+    for area in (lifecycle, receipts, faults_laws):
+        monkeypatch.setattr(area, "SHORT_SECONDS", 0.05)
+    for area in (lifecycle, faults_laws):
+        monkeypatch.setattr(area, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(steps, "RECOVERY_SECONDS", 0.5)
+
+
+@pytest.mark.parametrize("law", LINKED_LAWS, ids=law_id)
+async def test_law_holds_for_the_model_behind_a_link(law: Law) -> None:
+    await run(law, LinkedHarness())
+
+
+@pytest.mark.parametrize(
+    ("provider", "law"),
+    [
+        pytest.param(provider, LAWS[name], id=f"{provider.__name__}-{name}")
+        for provider, names in CAUGHT_BY.items()
+        for name in names
+    ],
+)
+async def test_planted_bug_is_caught(provider: type[ReferenceMemoryProvider], law: Law) -> None:
+    linked = issubclass(provider, LinkedProvider)
+    with pytest.raises(LawBrokenError):
+        await run(law, LinkedHarness(provider) if linked else ReferenceHarness(provider))
+
+
+def test_bugs_are_planted() -> None:
+    assert {each.__module__ for each in CAUGHT_BY} == {each.__name__ for each in PLANTED}
+
+
+class Idle(LinkedProvider):
+    """Answers everything and does nothing."""
+
+    async def negotiate(self, *, timeout: float) -> Negotiated:
+        return Negotiated(
+            resource=RESOURCE,
+            adapter_version="",
+            options_schema_version=1,
+            options_revision="",
+            capabilities=CAPABILITIES,
+            absent=ABSENT,
+        )
+
+    async def ready(self, *, timeout: float) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+    async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
+        return Loaded()
+
+    async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        return Committed()
+
+    async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
+        return RevisionsPage(found=False)
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        return SearchPage((), more=False)
+
+
+class IdleNegotiate(LinkedProvider):
+    negotiate = Idle.negotiate
+
+
+class IdleReady(LinkedProvider):
+    ready = Idle.ready
+
+
+class IdleClose(LinkedProvider):
+    close = Idle.close
+
+
+class IdleLoad(LinkedProvider):
+    load = Idle.load
+
+
+class IdleCommit(LinkedProvider):
+    commit = Idle.commit
+
+
+class IdleRevisions(LinkedProvider):
+    revisions = Idle.revisions
+
+
+IDLE_BY_CLAUSE: dict[str, type[LinkedProvider]] = {
+    "N": IdleNegotiate,
+    "R": IdleReady,
+    "L": IdleLoad,
+    "C": IdleCommit,
+    "V": IdleRevisions,
+}
+
+
+@pytest.mark.parametrize("law", LINKED_LAWS, ids=law_id)
+async def test_no_law_passes_where_nothing_is_done(law: Law) -> None:
+    with pytest.raises(LawBrokenError):
+        await run(law, LinkedHarness(Idle))
+
+
+@pytest.mark.parametrize(
+    ("provider", "law"),
+    [
+        pytest.param(provider, law, id=f"{provider.__name__}-{law_id(law)}")
+        for law in LINKED_LAWS
+        for letter, provider in IDLE_BY_CLAUSE.items()
+        if any(clause.startswith(f"{letter}-") for clause in law.clauses)
+    ],
+)
+async def test_no_law_passes_where_its_method_does_nothing(
+    provider: type[LinkedProvider], law: Law
+) -> None:
+    with pytest.raises(LawBrokenError):
+        await run(law, LinkedHarness(provider))
+
+
+@pytest.mark.parametrize("name", ["use_after_close", "close_twice"])
+async def test_a_close_that_does_nothing_is_caught(name: str) -> None:
+    with pytest.raises(LawBrokenError):
+        await run(LAWS[name], LinkedHarness(IdleClose))

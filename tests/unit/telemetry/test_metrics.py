@@ -1,0 +1,60 @@
+"""Metrics count, and the endpoint shows them."""
+
+import urllib.request
+
+from broker.telemetry.metrics import Metrics, serve_metrics
+
+
+def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_calls_are_counted_by_method_code_and_reason() -> None:
+    metrics = Metrics()
+    metrics.call_started()
+    metrics.call_started()
+    assert sample(metrics, "broker_calls_in_flight") == 2
+    for _ in range(2):
+        metrics.call_finished("/a.B/C", "NOT_FOUND", "RECORD_NOT_FOUND", 0.02)
+    labels = {"method": "/a.B/C", "code": "NOT_FOUND", "reason": "RECORD_NOT_FOUND"}
+    assert sample(metrics, "broker_calls_total", **labels) == 2
+    assert sample(metrics, "broker_call_duration_seconds_count", method="/a.B/C") == 2
+    assert sample(metrics, "broker_calls_in_flight") == 0
+
+
+def test_admission_and_the_calls_of_others_are_shown() -> None:
+    metrics = Metrics()
+    metrics.watch_admission(queued=lambda: 3, running=lambda: 32)
+    metrics.admission_refused("caller")
+    metrics.owner_call("GetRunAuthority", "ok", 0.01)
+    metrics.provider_call("pg-main", "commit", "ProviderUnavailableError", 0.01)
+    assert sample(metrics, "broker_admission_queue_length") == 3
+    assert sample(metrics, "broker_admission_running") == 32
+    assert sample(metrics, "broker_admission_refusals_total", limit="caller") == 1
+    owner = {"method": "GetRunAuthority", "outcome": "ok"}
+    assert sample(metrics, "broker_owner_call_duration_seconds_count", **owner) == 1
+    provider = {
+        "provider_id": "pg-main",
+        "operation": "commit",
+        "outcome": "ProviderUnavailableError",
+    }
+    assert sample(metrics, "broker_provider_call_duration_seconds_count", **provider) == 1
+
+
+def test_two_sets_of_metrics_do_not_meet() -> None:
+    Metrics().method_unknown()
+    labels = {"method": "unknown", "code": "UNIMPLEMENTED", "reason": ""}
+    assert sample(Metrics(), "broker_calls_total", **labels) is None
+
+
+def test_the_endpoint_shows_them_on_loopback_until_it_is_stopped() -> None:
+    metrics = Metrics()
+    metrics.method_unknown()
+    port, stop = serve_metrics(metrics, port=0)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+            text = page.read().decode()
+    finally:
+        stop()
+    assert 'broker_calls_total{code="UNIMPLEMENTED",method="unknown",reason=""} 1.0' in text
+    assert "process_cpu_seconds_total" in text
