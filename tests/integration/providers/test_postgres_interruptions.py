@@ -3,25 +3,22 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
 
 from providers.conformance import specimens
 from providers.errors import (
-    NegotiationRefusedError,
     OutcomeUnknownError,
     ProviderClosedError,
     ProviderError,
     ProviderTimeoutError,
     ProviderUnavailableError,
-    StorageFullError,
-    WriteSetInvalidError,
 )
 from providers.model import ProjectKey, Record
 from providers.postgres.provider import PostgresMemoryProvider
-from providers.requests import Committed, Contended, LoadRequest, Replayed
+from providers.requests import Committed, LoadRequest, Replayed
 from tests.fixtures.postgres import Database, PostgresBackend
 from tests.fixtures.postgres_faults import frozen
 from tests.fixtures.postgres_proxy import proxied
@@ -65,23 +62,6 @@ async def whole_chains(admin: asyncpg.Connection) -> bool:
         """
     )
     return all(len({*row[1:]}) == 1 for row in rows)
-
-
-@pytest.fixture
-async def lock(admin: asyncpg.Connection) -> AsyncIterator[None]:
-    """Holds the head of record r1 while a test runs."""
-    await admin.execute("BEGIN")
-    await admin.execute("SELECT FROM memory.records WHERE record_id = 'r1' FOR UPDATE")
-    yield
-    await admin.execute("ROLLBACK")
-
-
-@pytest.fixture
-async def record(provider: PostgresMemoryProvider) -> Record:
-    made = specimens.memory("r1")
-    write = specimens.create(PROJECT, made)
-    assert await provider.commit(write, timeout=SECONDS) == Committed()
-    return made
 
 
 # -------------------- cancelled
@@ -206,24 +186,6 @@ async def test_waiting_for_a_connection_is_in_time_and_nothing_was_sent(
     await provider.close()
 
 
-async def test_the_server_gives_up_on_a_lock(
-    postgres_database: Database, record: Record, lock: None
-) -> None:
-    provider = PostgresMemoryProvider(postgres_database.options(lock_ms=100))
-    write = specimens.update(PROJECT, record)
-    assert await provider.commit(write, timeout=SECONDS) == Contended()
-    await provider.close()
-
-
-async def test_the_server_gives_up_on_a_statement(
-    postgres_database: Database, record: Record, lock: None
-) -> None:
-    provider = PostgresMemoryProvider(postgres_database.options(statement_ms=100))
-    with pytest.raises(ProviderTimeoutError):
-        await provider.commit(specimens.update(PROJECT, record), timeout=SECONDS)
-    await provider.close()
-
-
 # -------------------- cut off
 
 
@@ -344,58 +306,3 @@ async def test_a_crowd_opens_one_pool(
     assert await sessions(admin, "true") <= 4
     await provider.close()
     await until_none(admin, "true")
-
-
-# -------------------- refused by the server
-
-
-@pytest.mark.parametrize(
-    ("state", "wanted"),
-    [
-        ("53100", StorageFullError),
-        ("53200", ProviderUnavailableError),
-        ("57014", ProviderTimeoutError),
-        ("25006", ProviderUnavailableError),
-        ("42501", NegotiationRefusedError),
-        ("42703", NegotiationRefusedError),
-        ("22003", WriteSetInvalidError),
-        ("23514", WriteSetInvalidError),
-        ("XX000", ProviderUnavailableError),
-    ],
-)
-async def test_what_the_server_says_is_told_by_its_code(
-    provider: PostgresMemoryProvider,
-    admin: asyncpg.Connection,
-    state: str,
-    wanted: type[ProviderError],
-) -> None:
-    await _refuse_with(admin, state)
-    write = specimens.create(PROJECT, specimens.memory("r1"))
-    with pytest.raises(ProviderError) as refused:
-        await provider.commit(write, timeout=SECONDS)
-    assert type(refused.value) is wanted
-    assert isinstance(refused.value.__cause__, asyncpg.PostgresError)
-    assert "no text counts" not in str(refused.value)
-    await admin.execute("DROP TRIGGER refuse_all ON memory.records")
-    assert await provider.commit(write, timeout=SECONDS) == Committed()
-
-
-@pytest.mark.parametrize("state", ["40001", "40P01"])
-async def test_conflicts_are_tried_again_and_then_told(
-    provider: PostgresMemoryProvider, admin: asyncpg.Connection, state: str
-) -> None:
-    await _refuse_with(admin, state)
-    write = specimens.create(PROJECT, specimens.memory("r1"))
-    assert await provider.commit(write, timeout=SECONDS) == Contended()
-    assert await admin.fetchval("SELECT count(*) FROM memory.receipts") == 0
-
-
-async def _refuse_with(admin: asyncpg.Connection, state: str) -> None:
-    await admin.execute(
-        f"""
-        CREATE FUNCTION refuse_all() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'no text counts'; END $$;
-        CREATE TRIGGER refuse_all BEFORE INSERT ON memory.records
-        FOR EACH ROW EXECUTE FUNCTION refuse_all()
-        """
-    )
