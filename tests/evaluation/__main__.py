@@ -23,7 +23,7 @@ A folder of conversations is needed: make eval DATA=<folder>.
 Each *.json file in it holds one conversation in the form that tests/evaluation/conversation.py
 describes (tests/fixtures/conversation.json is one), or samples in the form of LoCoMo."""
 MISMATCHES_SHOWN = 20
-TABLE_WIDTH = 130
+TABLE_WIDTH = 140
 FIGURES = (
     "turns",
     "records",
@@ -64,7 +64,7 @@ def _run(site: Site, conversation: Conversation) -> Report:
 
 def _table(reports: list[Report]) -> Table:
     table = Table()
-    table.add_column("conversation", overflow="ellipsis")
+    table.add_column("conversation", overflow="ellipsis", no_wrap=True, max_width=20)
     for name in FIGURES:
         table.add_column(name, justify="right")
     table.add_column("calls/s", justify="right")
