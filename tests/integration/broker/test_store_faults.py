@@ -78,9 +78,9 @@ async def test_a_frozen_store_ends_calls_in_time_and_nothing_is_done_twice(
             first = get(record)
             first.scope.project_id = other
             unpinned = refused(stub.GetRecord(first, metadata=metadata))
-            flipping = asyncio.create_task(health_becomes(channel, NOT_SERVING))
+            away = asyncio.create_task(health_becomes(channel, NOT_SERVING))
             told = await asyncio.gather(read, unpinned, *writes)
-            await flipping
+            await away
         await health_becomes(channel, SERVING)
         assert told[0].reason in {"DEADLINE_EXCEEDED", "PROVIDER_UNAVAILABLE"}
         assert told[1].reason in {"DEADLINE_EXCEEDED", "STORAGE_UNAVAILABLE"}
