@@ -16,6 +16,7 @@ from jwt.algorithms import get_default_algorithms
 
 from broker.owners.v1 import projects_config_service_pb2 as owners
 from tests.fixtures.authority_rows import (
+    CASES,
     Ground,
     Row,
     Says,
@@ -356,8 +357,8 @@ async def test_owner(ground: Ground, row: Row) -> None:
 
 async def test_owner_closes(ground: Ground) -> None:
     """004-14: the connection ends while the owner is asked; the next call finds it again."""
-    row = unavailable(
-        "owner_closes", script=closes(lambda: ground.stand.owner.port), questions=None
-    )
-    await judge(ground, row)
+    port = ground.stand.owner.port
+    for case in CASES:  # one after the other: no connection ends before it stands
+        row = unavailable("owner_closes", script=closes(port), cases=(case,))
+        await judge(ground, row)
     assert outcomes(await ground.call((GET,))) == {GET: ("OK", "")}
