@@ -27,9 +27,8 @@ General clauses
   Cancelling a commit closes
   its connection; whether the commit happened is then unknown.
 - G-9. After ``close`` every method raises ProviderClosedError; ``close`` may be called twice.
-- G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; those are
-  refused with
-  WriteSetInvalidError before anything is sent.
+- G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; a commit
+  of those raises WriteSetInvalidError before anything is sent; a read naming them finds nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -125,7 +124,8 @@ class IMemoryProvider(ABC):
         - C-7. Committed is returned only when the write is durable, where the resource declares
           durability.
         - C-8. Revisions and receipts never change afterwards; a record's chain has no gap and each
-          link fits.
+          link fits: where the first new revision does not name the head it follows, the answer is
+          StaleRevision.
         - C-9. The driver never sends a commit twice: one request on the wire for each call.
         - C-10. A claim is taken only if the key holds what ``held_by`` says; a key with a tombstone
           gives Tombstoned.
@@ -133,17 +133,16 @@ class IMemoryProvider(ABC):
         - C-11. ``must_be_absent`` and ``claims`` both prove that there is no tombstone at the time
           of the write.
         - C-12. The graph and transfer counters advance by one each where expected; the transfer
-          counter also with every
-          tombstone put.
+          counter also, by one in all, with a set that puts tombstones.
         - C-13. An effect is applied only if the stream's counter is ``sequence - 1``, and sets it
           to ``sequence``; else
           Contended.
         - C-14. Deadlocks and serialisation failures are retried inside or returned as Contended,
           never raised.
         - C-15. A write set that breaks the limits below or its own rules raises
-          WriteSetInvalidError before anything is
-          sent: at most 100 heads, 500 revisions, 100 claims, releases, absences and tombstones
-          together, 4 MiB of text.
+          WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of
+          history beside them, 100 claims, releases, absences and tombstones together, 4 MiB of
+          text in UTF-8.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
         """
@@ -152,7 +151,8 @@ class IMemoryProvider(ABC):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         """Return a page of history, newest first.
 
-        - V-1. The record must be the agent's, else ``found`` is false and no revision is read.
+        - V-1. The record must be the agent's and not forgotten, else ``found`` is false and no
+          revision is read.
         - V-2. Pages follow each other without gap or repetition, also while the record is being
           updated.
         - V-3. One round trip.

@@ -7,7 +7,8 @@ from typing import Any
 
 from broker.authority.faults import Fault, refusal
 from broker.authority.issuers import TrustedIssuer
-from broker.authority.syntax import is_identifier, is_label
+from broker.authority.syntax import is_label
+from broker.domain.fields import is_identifier
 
 SUBJECT_MAX = 256
 AUDIENCES_MAX = 64

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broker.authority.issuers import ISSUER_MAX
-from broker.authority.syntax import is_identifier, is_label
+from broker.authority.syntax import is_label
 from broker.domain.call import Caller
 from broker.domain.errors import AuthorityResponseInvalidError
+from broker.domain.fields import is_identifier
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 CONTRACT_VERSION = 1

@@ -17,19 +17,16 @@ async def fetch_document(
     Args:
         client: follows no redirects and trusts no environment.
         url: absolute, https.
-        bytes_max: the largest body, counted as it comes in.
+        bytes_max: the largest body, counted as it comes in; it is never decompressed.
         seconds: for everything from the connection to the last byte.
 
     Raises:
-        FetchError: unreachable, too slow, too large, another status, or an encoded body.
-            Retryable.
+        FetchError: unreachable, too slow, too large, or another status. Retryable.
     """
     try:
         async with asyncio.timeout(seconds), client.stream("GET", url) as answer:
             if answer.status_code != httpx.codes.OK:
                 raise FetchError(f"the answer has status {answer.status_code}")
-            if answer.headers.get("content-encoding", "identity") != "identity":
-                raise FetchError("the answer is encoded")
             return await _body(answer, bytes_max)
     except (httpx.HTTPError, OSError) as error:
         raise FetchError(type(error).__name__) from None

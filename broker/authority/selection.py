@@ -2,7 +2,7 @@
 
 import re
 
-from broker.authority.syntax import is_identifier, is_label
+from broker.authority.syntax import is_label
 from broker.domain.authority import Candidate, RunSelection
 from broker.domain.call import RunScope
 from broker.domain.errors import (
@@ -11,6 +11,7 @@ from broker.domain.errors import (
     RunSelectionInvalidError,
     RunSelectionNotFoundError,
 )
+from broker.domain.fields import is_identifier
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 MEMORY_SEAM = "Memory"

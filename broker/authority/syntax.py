@@ -1,18 +1,9 @@
-"""The two forms that names from outside may have."""
+"""The form that opaque names from outside may have. Identifiers are the domain's."""
 
-import re
-
-IDENTIFIER_MAX = 256
-
-_IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,256}\Z")
+LABEL_MAX = 256
 
 
-def is_identifier(value: str) -> bool:
-    """Tell whether ``value`` is 1-256 ASCII letters, digits and ``. _ : -`` (004-48)."""
-    return _IDENTIFIER.match(value) is not None
-
-
-def is_label(value: str, limit: int = IDENTIFIER_MAX) -> bool:
+def is_label(value: str, limit: int = LABEL_MAX) -> bool:
     """Tell whether ``value`` is 1 to ``limit`` printable characters and not blank.
 
     Control and format characters, line ends and lone surrogates are not printable.

@@ -13,8 +13,8 @@ from broker.authority.issuers import TrustedIssuer
 from broker.authority.jwk import VerificationKey
 from broker.authority.keys import KeySet, KeySource, key_source
 from broker.authority.signatures import SignatureCache
-from broker.authority.syntax import is_identifier
 from broker.domain.call import Caller
+from broker.domain.fields import is_identifier
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([A-Za-z0-9._~+/=-]+)\Z")
 

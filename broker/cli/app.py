@@ -48,7 +48,7 @@ def migrate(
 @app.command()
 def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
-    generation: Annotated[int, typer.Option(min=1, help="Raise it when a backup is restored.")],
+    generation: Annotated[int, typer.Option(min=1, help="Its life; 1 for a new one.")],
     adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = NATIVE,
 ) -> None:
     """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""

@@ -4,15 +4,17 @@ It exists to judge laws and other adapters, never to keep anything. No method wa
 so each one happens at once; that is all there is to its atomicity.
 """
 
+import json
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from providers import rules
 from providers.capabilities import Capability
-from providers.conformance import rules
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
     StoredDataInvalidError,
+    WriteSetInvalidError,
 )
 from providers.interface import IMemoryProvider
 from providers.model import (
@@ -25,6 +27,7 @@ from providers.model import (
     ResourceIdentity,
     Revision,
     RevisionRef,
+    State,
     Tombstone,
     WriteSet,
 )
@@ -148,7 +151,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
         self._check_marker()
         shelf = self._shelf(request.project)
         head = self._head(shelf, request.record_id)
-        if head is None or head.current.agent_id != request.agent_id:
+        if head is None or not _readable(head.current, request.agent_id):
             return RevisionsPage(found=False)
         newest = head.current.revision
         top = newest if request.before is None else min(newest, request.before - 1)
@@ -167,6 +170,10 @@ class ReferenceMemoryProvider(IMemoryProvider):
 
     def _check_rules(self, write_set: WriteSet) -> None:
         rules.check(write_set)
+        rules.check_text(write_set)
+        outcome = json.dumps(dict(write_set.receipt.outcome), ensure_ascii=False)
+        if len(outcome.encode()) > rules.OUTCOME_BYTES_MAX:
+            raise WriteSetInvalidError("the receipt's outcome is too large")
 
     def _check_marker(self) -> None:
         if self._store.marker != self._resource:
@@ -306,3 +313,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
         if write_set.effect is not None:
             shelf.streams[write_set.effect.run_id] = write_set.effect.sequence
             shelf.effects[write_set.effect.receipt_id] = write_set.effect
+
+
+def _readable(current: Revision, agent_id: str) -> bool:
+    return current.agent_id == agent_id and current.state is not State.FORGOTTEN

@@ -6,7 +6,7 @@ from providers.conformance.harness import Bench
 from providers.conformance.law import law
 from providers.conformance.steps import commit, committed, gathered, load, nothing_of, settled
 from providers.interface import IMemoryProvider
-from providers.model import ClaimRelease, ProjectKey, WriteSet
+from providers.model import Claim, ClaimRelease, ProjectKey, WriteSet
 from providers.requests import ClaimTaken, Committed, KeyHolder, Tombstoned
 
 CLAIMANTS = 30
@@ -109,20 +109,22 @@ async def held_key_is_no_tombstone(bench: Bench) -> None:
 
 @law("C-10", "C-2", "C-14", capability=Capability.WRITE)
 async def claim_race_has_one_winner(bench: Bench) -> None:
-    """004-62: of many records that claim one key exactly one is written."""
+    """004-62: of many records that claim one key, free or held, exactly one is written."""
     project = bench.project()
     both = (bench.provider, await bench.another())
-    names = [f"r{n}" for n in range(CLAIMANTS)]
-    outcomes = await gathered(
-        settled(both[n % 2], _claiming(project, name)) for n, name in enumerate(names)
-    )
-    expect.exactly(1, outcomes, Committed, "claims of one key")
-    winner = names[outcomes.index(Committed())]
-    losers = [each for each in outcomes if each != Committed()]
-    expect.equal(losers, [ClaimTaken(KEY, winner)] * (CLAIMANTS - 1), "the losers' answers")
-    loaded = await load(bench.provider, project, *names, keys=(KEY,))
-    expect.equal(set(loaded.heads), {winner}, "the records written")
-    expect.equal(loaded.keys.get(KEY), KeyHolder(winner, None), "the holder")
+    holder: str | None = None
+    for turn in range(3):
+        names = [f"r{turn}-{n}" for n in range(CLAIMANTS)]
+        outcomes = await gathered(
+            settled(both[n % 2], _claiming(project, name, holder)) for n, name in enumerate(names)
+        )
+        expect.exactly(1, outcomes, Committed, "claims of one key")
+        holder = names[outcomes.index(Committed())]
+        losers = [each for each in outcomes if each != Committed()]
+        expect.equal(losers, [ClaimTaken(KEY, holder)] * (CLAIMANTS - 1), "the losers' answers")
+        loaded = await load(bench.provider, project, *names, keys=(KEY,))
+        expect.equal(set(loaded.heads), {holder}, "the records written")
+        expect.equal(loaded.keys.get(KEY), KeyHolder(holder, None), "the holder")
 
 
 @law("C-11", "C-14", capability=Capability.WRITE)
@@ -132,6 +134,9 @@ async def absence_holds_at_the_time_of_the_write(bench: Bench) -> None:
     both = (bench.provider, await bench.another())
     for turn in range(ROUNDS):
         keys = (f"left:{turn}", f"right:{turn}")
+        if turn % 2:
+            held = tuple(Claim(key, "holder") for key in keys)
+            await committed(bench.provider, specimens.write(project, claims=held))
         crossing = [
             specimens.create(
                 project,
@@ -146,8 +151,9 @@ async def absence_holds_at_the_time_of_the_write(bench: Bench) -> None:
         )
         expect.exactly(1, outcomes, Committed, "crossing absences")
         expect.exactly(1, outcomes, Tombstoned, "crossing absences")
-        loaded = await load(bench.provider, project, keys=keys)
-        expect.equal(len(loaded.keys), 1, "tombstones put")
+        found = (await load(bench.provider, project, keys=keys)).keys.values()
+        graves = [each for each in found if each.tombstone_kind is not None]
+        expect.equal(len(graves), 1, "tombstones put")
 
 
 @law("C-11", "C-14", capability=Capability.WRITE)
@@ -157,8 +163,12 @@ async def tombstone_outlives_a_racing_claim(bench: Bench) -> None:
     both = (bench.provider, await bench.another())
     for turn in range(ROUNDS):
         key = f"content:{turn}"
+        holder = "holder" if turn % 2 else None
+        if holder is not None:
+            held = specimens.write(project, **specimens.claiming(holder, key))
+            await committed(bench.provider, held)
         claim = specimens.create(
-            project, specimens.memory(f"r{turn}"), **specimens.claiming(f"r{turn}", key)
+            project, specimens.memory(f"r{turn}"), **specimens.claiming(f"r{turn}", key, holder)
         )
         burial = specimens.write(project, tombstones=(specimens.tombstone(key),))
         claimed, buried = await gathered([settled(both[0], claim), settled(both[1], burial)])

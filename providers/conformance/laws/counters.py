@@ -20,6 +20,8 @@ from providers.model import ChangeKind, ProjectKey, Record, State, Trust, WriteS
 from providers.requests import Committed, Contended, GraphConflict, Replayed, StaleRevision
 
 RACERS = 20
+COUNTER_ROUNDS = 3
+"""The first of them starts where the counter was never advanced."""
 
 
 async def _counters(provider: IMemoryProvider, project: ProjectKey) -> tuple[int, int]:
@@ -55,19 +57,49 @@ async def graph_counter_guards_decisions(bench: Bench) -> None:
 async def graph_race_has_one_winner(bench: Bench) -> None:
     """004-59: of changes made on one reading of the graph one happens, on whatever records."""
     project = bench.project()
-    both = (bench.provider, await bench.another())
     records = [specimens.decision(f"d{n}") for n in range(RACERS)]
     await committed(bench.provider, specimens.create(project, *records))
-    writes = [
-        specimens.write(
-            project, specimens.put(specimens.superseded(each, by="d0"), over=each), graph_expected=0
-        )
-        for each in records[1:]
-    ]
-    outcomes = await gathered(settled(both[n % 2], each) for n, each in enumerate(writes))
-    expect.exactly(1, outcomes, Committed, "changes on one reading")
-    expect.exactly(len(writes) - 1, outcomes, GraphConflict, "changes on one reading")
-    expect.equal(await _counters(bench.provider, project), (1, 0), "the counter")
+    for reading in range(COUNTER_ROUNDS):
+        linked = [
+            specimens.put(specimens.superseded(each, by="d0"), over=each) for each in records[1:]
+        ]
+        writes = [specimens.write(project, each, graph_expected=reading) for each in linked]
+        winner = await _race(bench, writes, GraphConflict)
+        records = [each for n, each in enumerate(records) if n != winner + 1]
+        expect.equal(await _counters(bench.provider, project), (reading + 1, 0), "the counters")
+
+
+@law("C-2", "C-12", "C-14", capability=Capability.WRITE)
+async def transfer_race_has_one_winner(bench: Bench) -> None:
+    """004-87: of imports that read one transfer counter one happens."""
+    project = bench.project()
+    for reading in range(COUNTER_ROUNDS):
+        writes = [
+            specimens.create(
+                project, specimens.memory(f"r{reading}-{n}"), transfer_expected=reading
+            )
+            for n in range(RACERS)
+        ]
+        await _race(bench, writes, GraphConflict)
+        expect.equal(await _counters(bench.provider, project), (0, reading + 1), "the counters")
+
+
+async def _race(bench: Bench, writes: list[WriteSet], refusal: type) -> int:
+    """Commit side by side over two instances; return which one of them was applied."""
+    both = (bench.provider, await bench.another())
+    outcomes = await gathered(commit(both[n % 2], each) for n, each in enumerate(writes))
+    while Contended() in outcomes and refusal is not Contended:
+        again = outcomes.index(Contended())
+        outcomes[again] = await settled(bench.provider, writes[again])
+    expect.exactly(1, outcomes, Committed, "commits on one reading")
+    expect.exactly(len(writes) - 1, outcomes, refusal, "commits on one reading")
+    winner = outcomes.index(Committed())
+    await stored(bench.provider, writes[0].project, *(e.record for e in writes[winner].heads))
+    for n, each in enumerate(writes):
+        if n != winner:
+            loaded = await load(bench.provider, each.project, receipt=each.receipt.key)
+            expect.equal(loaded.receipt, None, "the receipt of a loser")
+    return winner
 
 
 @law("C-12", capability=Capability.WRITE)
@@ -134,17 +166,16 @@ async def stream_counts_every_effect(bench: Bench) -> None:
 async def stream_race_has_one_winner(bench: Bench) -> None:
     """004-73: of effects with one sequence one is accepted; the others may decide again."""
     project = bench.project()
-    both = (bench.provider, await bench.another())
-    writes = [
-        specimens.create(project, specimens.decision(f"d{n}"), effect=specimens.effect(1))
-        for n in range(RACERS)
-    ]
-    outcomes = await gathered(commit(both[n % 2], each) for n, each in enumerate(writes))
-    expect.exactly(1, outcomes, Committed, "effects of one sequence")
-    expect.exactly(RACERS - 1, outcomes, Contended, "effects of one sequence")
-    expect.equal(await _stream(bench.provider, project), 1, "the stream's counter")
-    heads = (await load(bench.provider, project, *(f"d{n}" for n in range(RACERS)))).heads
-    expect.equal(set(heads), {f"d{outcomes.index(Committed())}"}, "the decisions written")
+    for sequence in range(1, COUNTER_ROUNDS + 1):
+        names = [f"d{sequence}-{n}" for n in range(RACERS)]
+        writes = [
+            specimens.create(project, specimens.decision(each), effect=specimens.effect(sequence))
+            for each in names
+        ]
+        winner = await _race(bench, writes, Contended)
+        expect.equal(await _stream(bench.provider, project), sequence, "the stream's counter")
+        heads = (await load(bench.provider, project, *names)).heads
+        expect.equal(set(heads), {names[winner]}, "the decisions written")
 
 
 @law("C-1", "C-5", "C-13", capability=Capability.PROMOTE)

@@ -1,6 +1,7 @@
 """Lost replies and restarts: what is acknowledged stays, what is unknown can be settled."""
 
 import asyncio
+from functools import partial
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -100,11 +101,11 @@ async def acknowledged_writes_survive_a_crash(bench: Bench) -> None:
     await asyncio.gather(*workers)
     expect.that(bool(acknowledged), "some commit was acknowledged")
     for each in acknowledged:
-        outcome = await persist(lambda again=each: commit(provider, again))  # type: ignore[misc]
+        outcome = await persist(partial(commit, provider, each))
         expect.equal(outcome, Replayed(each.receipt), "an acknowledged commit after the crash")
         await stored(provider, project, *_records(each))
     for each in unknown:
-        outcome = await persist(lambda again=each: commit(provider, again))  # type: ignore[misc]
+        outcome = await persist(partial(commit, provider, each))
         expect.one_of(outcome, (Committed, Replayed), "an unknown commit, settled")
         await stored(provider, project, *_records(each))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -123,7 +124,7 @@ async def cancelled_commits_happen_whole_or_not_at_all(bench: Bench) -> None:
         attempts.append(specimens.create(project, *pair))
         await _abandon(commit(provider, attempts[-1]), steps=turn % 20)
     for each in attempts:
-        outcome = await persist(lambda again=each: commit(provider, again))  # type: ignore[misc]
+        outcome = await persist(partial(commit, provider, each))
         expect.one_of(outcome, (Committed, Replayed), "the retry of a cancelled commit")
         await stored(provider, project, *(put.record for put in each.heads))
 

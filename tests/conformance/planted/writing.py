@@ -38,6 +38,7 @@ class DropsTheRevisionCheck(ReferenceMemoryProvider):
     "claim_race_has_one_winner",
     "absence_holds_at_the_time_of_the_write",
     "graph_race_has_one_winner",
+    "transfer_race_has_one_winner",
     "stream_race_has_one_winner",
     "crossing_commits_never_raise",
 )

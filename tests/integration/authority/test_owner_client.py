@@ -75,8 +75,8 @@ async def test_calls_share_one_connection(owner: ScriptedOwner, authority: Owner
 
 
 STATUSES: dict[grpc.StatusCode, type[BrokerError]] = {
-    grpc.StatusCode.CANCELLED: AuthorityResponseInvalidError,
-    grpc.StatusCode.UNKNOWN: AuthorityResponseInvalidError,
+    grpc.StatusCode.CANCELLED: AuthorityUnavailableError,
+    grpc.StatusCode.UNKNOWN: AuthorityUnavailableError,
     grpc.StatusCode.INVALID_ARGUMENT: AuthorityResponseInvalidError,
     grpc.StatusCode.DEADLINE_EXCEEDED: AuthorityUnavailableError,
     grpc.StatusCode.NOT_FOUND: PermissionMissingError,
@@ -87,7 +87,7 @@ STATUSES: dict[grpc.StatusCode, type[BrokerError]] = {
     grpc.StatusCode.ABORTED: AuthorityResponseInvalidError,
     grpc.StatusCode.OUT_OF_RANGE: AuthorityResponseInvalidError,
     grpc.StatusCode.UNIMPLEMENTED: AuthorityResponseInvalidError,
-    grpc.StatusCode.INTERNAL: AuthorityResponseInvalidError,
+    grpc.StatusCode.INTERNAL: AuthorityUnavailableError,
     grpc.StatusCode.UNAVAILABLE: AuthorityUnavailableError,
     grpc.StatusCode.DATA_LOSS: AuthorityResponseInvalidError,
     grpc.StatusCode.UNAUTHENTICATED: TokenRejectedByOwnerError,
@@ -179,6 +179,15 @@ async def test_largest_answer_passes(owner: ScriptedOwner, authority: OwnerAutho
     """004-13: 256 KiB exactly, and fields that are not known are ignored."""
     owner.script = gives(padded(ANSWER_BYTES_MAX))
     await authority.check(call_of(), SCOPE, KNOWLEDGE)
+
+
+async def test_answer_beyond_what_the_channel_takes(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-13: above 16 MiB gRPC itself refuses, in the words of an overloaded owner."""
+    owner.script = gives(padded(17 * 1024 * 1024))
+    assert type(await refused(authority)) is AuthorityUnavailableError
+    assert len(owner.requests) == 1
 
 
 async def test_tenant_of_the_answer_must_be_the_selected_one(

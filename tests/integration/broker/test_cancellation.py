@@ -16,7 +16,15 @@ from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
 from tests.fixtures.postgres import Database
-from tests.fixtures.record_calls import Refused, create, get, new_record, outcome, refused, update
+from tests.fixtures.record_requests import (
+    Refused,
+    create,
+    get,
+    new_record,
+    outcome,
+    refused,
+    update,
+)
 from tests.fixtures.stored_history import assert_whole, blocked, no_transaction_open
 
 CALLS = 200

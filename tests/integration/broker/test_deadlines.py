@@ -13,7 +13,7 @@ from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
 from tests.fixtures.own_broker import Settings, own_broker, patient
 from tests.fixtures.postgres import Database, PostgresBackend
-from tests.fixtures.record_calls import create, get, new_record, refused, update
+from tests.fixtures.record_requests import create, get, new_record, refused, update
 from tests.fixtures.stored_history import assert_whole, blocked
 
 DEADLINE = grpc.StatusCode.DEADLINE_EXCEEDED

@@ -16,7 +16,7 @@ from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
 from tests.fixtures.own_broker import Settings, own_broker
 from tests.fixtures.postgres import Database, PostgresBackend
-from tests.fixtures.record_calls import Refused, create, new_record, outcome, refused, update
+from tests.fixtures.record_requests import Refused, create, new_record, outcome, refused, update
 from tests.fixtures.stored_history import assert_whole, blocked
 from tests.fixtures.tcp_proxy import TcpProxy, proxy_to, proxy_to_dsn
 

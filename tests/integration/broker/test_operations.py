@@ -21,7 +21,7 @@ from tests.fixtures.own_broker import (
     start_command,
 )
 from tests.fixtures.postgres import RESOURCE, Database, PostgresBackend
-from tests.fixtures.record_calls import create
+from tests.fixtures.record_requests import create
 
 DSN = "BROKER_MIGRATION_DSN"
 INIT = ("init-resource", "--resource-id", RESOURCE.resource_id, "--generation", "1")

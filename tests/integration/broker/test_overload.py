@@ -13,7 +13,7 @@ from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
 from tests.fixtures.own_broker import SERVING, Gate, gate, health, own_broker, patient
 from tests.fixtures.postgres import Database
-from tests.fixtures.record_calls import Refused, create, refused
+from tests.fixtures.record_requests import Refused, create, refused
 from tests.fixtures.stored_history import assert_whole
 
 RUNNING, WAITING = 32, 256

@@ -27,7 +27,7 @@ from tests.fixtures.own_broker import (
     patient,
 )
 from tests.fixtures.postgres import Database, PostgresBackend
-from tests.fixtures.record_calls import Refused, create, get, new_record, outcome, refused
+from tests.fixtures.record_requests import Refused, create, get, new_record, outcome, refused
 from tests.fixtures.stored_history import assert_whole
 from tests.fixtures.tcp_proxy import TcpProxy, proxy_to_dsn
 

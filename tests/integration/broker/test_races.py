@@ -12,7 +12,7 @@ from grpc import aio
 from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
-from tests.fixtures.record_calls import (
+from tests.fixtures.record_requests import (
     Refused,
     create,
     get,

@@ -14,7 +14,15 @@ from tests.fixtures.broker import Stand, records
 from tests.fixtures.own_broker import NOT_SERVING, SERVING, health_becomes, own_broker
 from tests.fixtures.postgres import SETTINGS, Database, PostgresBackend
 from tests.fixtures.postgres_faults import frozen, restart
-from tests.fixtures.record_calls import Refused, create, get, new_record, outcome, refused, update
+from tests.fixtures.record_requests import (
+    Refused,
+    create,
+    get,
+    new_record,
+    outcome,
+    refused,
+    update,
+)
 from tests.fixtures.stored_history import assert_whole
 
 

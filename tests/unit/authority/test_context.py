@@ -134,6 +134,7 @@ DISAGREEMENTS: dict[str, tuple[dict[str, str | None], Bend, str]] = {
         "bound_project_id",
     ),
     "run_only_in_the_answer": ({}, set_field("bound_run_id", "run-a"), "bound_run_id"),
+    "run_empty_in_the_answer": ({}, set_field("bound_run_id", ""), "bound_run_id"),
     "run_differs": (
         {"bound_run_id": "run-a"},
         set_field("bound_run_id", "run-b"),

@@ -110,6 +110,21 @@ async def test_file_that_is_gone_and_comes_back(
     assert set((await keys.current()).keys) == {"one"}
 
 
+async def test_file_that_could_not_be_read_once(
+    file: Path, keys: FileKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """004-12: trouble with the disk is tried again; the file need not change for it."""
+
+    def fail(_: Path) -> bytes:
+        raise OSError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fail)
+        with pytest.raises(KeysUnavailableError):
+            await keys.current()
+    assert set((await keys.current()).keys) == {"one"}
+
+
 async def test_file_that_was_never_there(tmp_path: Path, clocks: forge.Clocks) -> None:
     """004-12: no keys, no verification."""
     with pytest.raises(KeysUnavailableError):

@@ -1,0 +1,187 @@
+"""A scripted authority and binding around the in-memory model of a store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from broker.domain.authority import Authorized, Need, RunSelection
+from broker.domain.call import Call, Caller, RunScope
+from broker.domain.errors import (
+    BrokerError,
+)
+from broker.domain.ports import Bound
+from broker.domain.requests import (
+    ContentInput,
+    CreateRecord,
+    ScopeInput,
+    UpdateRecord,
+    Written,
+)
+from broker.services.access import AccessPath
+from broker.services.record_reads import RecordReads
+from broker.services.record_writes import RecordWrites
+from providers.capabilities import Capability
+from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
+from providers.interface import IMemoryProvider
+from providers.model import Kind, ResourceIdentity, WriteSet
+from providers.requests import (
+    CommitOutcome,
+    Loaded,
+    LoadRequest,
+    Negotiated,
+    RevisionsPage,
+    RevisionsRequest,
+)
+from tests.unit.binding.test_binder import SELECTION
+
+SCOPE = ScopeInput("project", "run", "agent")
+CONTENT = ContentInput(type="note", title="", content="text", rationale="", importance=0.5, tags=())
+
+
+@dataclass
+class World:
+    """A call's surroundings. ``events`` notes what happens, in order; the rest scripts it."""
+
+    events: list[str] = field(default_factory=list)
+    refusals: dict[int, BrokerError] = field(default_factory=dict)
+    writes_granted: dict[int, bool] = field(default_factory=dict)
+    selection: RunSelection | BrokerError = SELECTION
+    binding: BrokerError | None = None
+    outcomes: list[CommitOutcome | Exception] = field(default_factory=list)
+    load_error: Exception | None = None
+    before_commit: Callable[[], Awaitable[None]] | None = None
+    bound_token: bool = False
+    checks: int = 0
+
+    def __post_init__(self) -> None:
+        """Wire the use cases to this world."""
+        resource = ResourceIdentity("resource", 1)
+        self.provider = WatchedProvider(
+            self, ReferenceMemoryProvider(ReferenceStore(resource), resource)
+        )
+        path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self))
+        self.path = path
+        self.reads = RecordReads(path)
+        numbers = count(1)
+        self.writes = RecordWrites(path, self, lambda: f"id-{next(numbers):04}")
+
+    def now(self) -> datetime:
+        """Return a time that stands still."""
+        return datetime(2026, 5, 1, tzinfo=UTC)
+
+    def call(self, seconds: float = 10.0) -> Call:
+        """Return a call of the one caller there is."""
+        caller = Caller(
+            issuer="https://i",
+            subject="s",
+            bearer="Bearer x",
+            bound_project_id="project" if self.bound_token else None,
+        )
+        return Call(caller, "request", asyncio.get_running_loop().time() + seconds)
+
+    async def create(self, key: str = "k", **changes: Any) -> Written:
+        """Create a memory."""
+        given: dict[str, Any] = {
+            "scope": SCOPE,
+            "idempotency_key": key,
+            "kind": Kind.MEMORY,
+            "content": CONTENT,
+            "facet": None,
+        }
+        return await self.writes.create(self.call(), CreateRecord(**(given | changes)))
+
+    async def update(self, record_id: str, key: str = "u", **changes: Any) -> Written:
+        """Update a memory at revision 1."""
+        given: dict[str, Any] = {
+            "scope": SCOPE,
+            "idempotency_key": key,
+            "record_id": record_id,
+            "expected_revision": 1,
+            "content": replace(CONTENT, content="other"),
+            "reason": "",
+            "facet": None,
+            "facet_mask": None,
+        }
+        return await self.writes.update(self.call(), UpdateRecord(**(given | changes)))
+
+
+class ScriptedAuthority:
+    """Grants, refuses the n-th check, or changes what it grants."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+        return self._answer(call, scope)
+
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
+        await asyncio.sleep(0)
+        return self._answer(first.call, first.scope)
+
+    def _answer(self, call: Call, scope: RunScope) -> Authorized:
+        world = self._world
+        world.checks += 1
+        world.events.append(f"check {world.checks}")
+        if world.checks in world.refusals:
+            raise world.refusals[world.checks]
+        return Authorized(
+            call=call,
+            scope=scope,
+            tenant_id="tenant",
+            membership_revision=1,
+            grants_write=world.writes_granted.get(world.checks, False),
+            selection=world.selection,
+        )
+
+
+class ScriptedBindings:
+    """Binds every run to the one provider, or refuses."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def bind(self, authorized: Authorized, *, create: bool) -> Bound:
+        self._world.events.append("bind")
+        if self._world.binding is not None:
+            raise self._world.binding
+        return Bound(self._world.provider, "native", frozenset(Capability))
+
+
+class WatchedProvider(IMemoryProvider):
+    """The in-memory model, which notes its calls and ends them as scripted."""
+
+    def __init__(self, world: World, model: ReferenceMemoryProvider) -> None:
+        self._world, self._model = world, model
+
+    async def negotiate(self, *, timeout: float) -> Negotiated:
+        raise AssertionError
+
+    async def ready(self, *, timeout: float) -> None:
+        raise AssertionError
+
+    async def close(self) -> None:
+        raise AssertionError
+
+    async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
+        self._world.events.append("load")
+        if self._world.load_error is not None:
+            raise self._world.load_error
+        return await self._model.load(request, timeout=timeout)
+
+    async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        self._world.events.append("commit")
+        if self._world.before_commit is not None:
+            await self._world.before_commit()
+        if self._world.outcomes:
+            scripted = self._world.outcomes.pop(0)
+            if isinstance(scripted, Exception):
+                raise scripted
+            return scripted
+        return await self._model.commit(write_set, timeout=timeout)
+
+    async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
+        self._world.events.append("revisions")
+        return await self._model.revisions(request, timeout=timeout)
