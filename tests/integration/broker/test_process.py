@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import grpc
 import pytest
@@ -205,8 +205,11 @@ async def test_postgresql_is_reached_over_verified_tls(
     authority.cert_pem.write_to_path(str(ca_file))
 
     with proxy_to_dsn(postgres_database.runtime_dsn, context) as proxy:
-        plain = proxy.dsn(postgres_database.runtime_dsn).replace("127.0.0.1", "localhost")
-        dsn = f"{plain}?sslmode=verify-full&sslrootcert={quote(str(ca_file))}"
+        parts = urlsplit(proxy.dsn(postgres_database.runtime_dsn))
+        dsn = parts._replace(
+            netloc=parts.netloc.replace("127.0.0.1", "localhost"),
+            query=f"sslmode=verify-full&sslrootcert={quote(str(ca_file))}",
+        ).geturl()
 
         def far(settings: Settings) -> None:
             settings["store"]["dsn"] = settings["providers"][0]["options"]["dsn"] = dsn
