@@ -19,11 +19,19 @@ _LOOK: Final = text(
         has_table_privilege('knowledge.pins', 'SELECT')
             AND has_table_privilege('knowledge.pins', 'INSERT') AS enough,
         has_table_privilege('knowledge.pins', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-            OR has_schema_privilege('knowledge', 'CREATE') AS too_much
+            OR has_schema_privilege('knowledge', 'CREATE') AS too_much,
+        (
+            SELECT count(*)
+            FROM pg_trigger
+            WHERE tgrelid = 'knowledge.pins'::regclass
+                AND tgname IN ('pins_immutable', 'pins_kept')
+                AND tgenabled IN ('O', 'A')
+        ) AS guards
     FROM knowledge.alembic_version AS v
     """
 )
 _MISSING_OBJECT_CLASS: Final = "42"
+_GUARDS: Final = 2
 
 
 class SchemaUnfitError(Exception):
@@ -34,7 +42,8 @@ async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
     """Look at the live schema and role.
 
     Raises:
-        SchemaUnfitError: not migrated, at another revision, or wrong rights. Not retryable.
+        SchemaUnfitError: not migrated, at another revision, wrong rights, or a trigger that keeps
+            pins is gone (004-31). Not retryable.
         StorageUnavailableError: no answer within ``timeout`` seconds. Retryable.
     """
     try:
@@ -56,6 +65,8 @@ async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
         )
     if found.too_much:
         raise SchemaUnfitError("the role has more rights on schema knowledge than it may have")
+    if found.guards != _GUARDS:
+        raise SchemaUnfitError("a trigger of knowledge.pins is gone or disabled")
 
 
 def _sqlstate(error: Exception) -> str:
