@@ -115,7 +115,7 @@ async def own_server(serve: Serve) -> AsyncIterator[Own]:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS) as channel:
-        create = channel.unary_unary("/broker.api.v1.RecordService/CreateRecord")
+        create: Any = channel.unary_unary("/broker.api.v1.RecordService/CreateRecord")
         own = Own(channel.unary_unary(METHOD), create)
         yield own
     await server.stop(None)
