@@ -24,7 +24,7 @@ HUNG_S: Final = 60.0
 
 def delay_s(failures: int) -> float:
     """Return how long to wait before the next start, after so many ends in a row."""
-    return min(DELAY_MAX_S, DELAY_MIN_S * 2.0 ** max(0, failures - 1))
+    return min(DELAY_MAX_S, DELAY_MIN_S * 2.0 ** min(10, max(0, failures - 1)))
 
 
 class Slot:
