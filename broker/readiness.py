@@ -12,6 +12,7 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.catalog import CatalogEntry
 from broker.domain.errors import BrokerError
 from broker.store.fitness import SchemaUnfitError, check_schema
+from broker.telemetry.logs import describe, logger
 from providers.errors import NegotiationRefusedError, ProviderError, ResourceMismatchError
 
 LOOK_SECONDS: Final = 2.0
@@ -99,5 +100,8 @@ async def _answers(question: Awaitable[None]) -> bool:
     try:
         await question
     except (BrokerError, ProviderError, SchemaUnfitError, TimeoutError):
+        return False
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer; the watch goes on
+        logger("readiness").error("look_failed", **describe(error))
         return False
     return True
