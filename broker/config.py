@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 from pydantic_settings import (
@@ -18,6 +17,7 @@ from pydantic_settings import (
 )
 
 from broker.certificates import CertificateError, check_authorities, check_chain, check_key
+from providers.address import is_guarded, is_postgres
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
@@ -271,13 +271,9 @@ def verify_dsn(name: str, dsn: str) -> None:
     Raises:
         UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed.
     """
-    parts = urlsplit(dsn)
-    if parts.scheme not in ("postgresql", "postgres"):
+    if not is_postgres(dsn):
         raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
-    query = parse_qs(parts.query)
-    host = query.get("host", [parts.hostname or ""])[0]
-    local = host.startswith("/") or host == "" or is_loopback(f"{host}:1")
-    if not local and query.get("sslmode") != ["verify-full"]:
+    if not is_guarded(dsn):
         raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import grpc
 import uuid_utils
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.authority.channel import OwnerSettings as OwnerChannel
 from broker.authority.checks import OwnerAuthority
@@ -33,7 +33,7 @@ from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
 from providers.capabilities import Capability
-from providers.migration import driver_url
+from providers.migration import open_engine
 from providers.registry import adapter
 
 
@@ -107,8 +107,8 @@ def _metrics(server: ServerSettings, worker: int, stack: AsyncExitStack) -> Metr
 
 
 def _engine(settings: Settings, stack: AsyncExitStack) -> AsyncEngine:
-    engine = create_async_engine(
-        driver_url(settings.store.dsn.get_secret_value()),
+    engine = open_engine(
+        settings.store.dsn.get_secret_value(),
         pool_size=settings.store.pool_size,
         max_overflow=0,
         hide_parameters=True,

@@ -65,7 +65,7 @@ def migrate(
 @app.command()
 def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
-    generation: Annotated[int, typer.Option(min=1, help="Raise it when a backup is restored.")],
+    generation: Annotated[int, typer.Option(min=1, help="Its life; 1 for a new one.")],
     adapter: Annotated[
         str | None, typer.Option(help="The adapter of the resource; the native one by default.")
     ] = None,
