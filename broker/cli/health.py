@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from broker.cli.lifeline import Lifeline, NoOrderError
@@ -42,8 +42,7 @@ async def _beat(line: Lifeline) -> None:
 
 def main() -> None:
     """Show health, or tell the supervisor why not."""
-    with suppress(NoOrderError):
-        line = Lifeline(int(sys.argv[1]))
+    with suppress(NoOrderError), closing(Lifeline(int(sys.argv[1]))) as line:
         try:
             asyncio.run(show(line))
         except RuntimeError:

@@ -44,6 +44,10 @@ class Lifeline:
         except OSError:  # not taken now, or nobody is there, which ``heard`` tells
             return
 
+    def close(self) -> None:
+        """Let go of the line."""
+        self._socket.close()
+
     async def heard(self) -> list[dict[str, Any]]:
         """Wait for messages; none at all: the supervisor is gone."""
         while not self._waiting:

@@ -4,7 +4,7 @@ import asyncio
 import math
 import signal
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 import uvloop
@@ -55,8 +55,7 @@ async def _follow(line: Lifeline, stop: asyncio.Event, drain_s: float) -> None:
 
 def main() -> None:
     """Serve, or tell the supervisor why not."""
-    with suppress(NoOrderError):
-        line = Lifeline(int(sys.argv[1]))
+    with suppress(NoOrderError), closing(Lifeline(int(sys.argv[1]))) as line:
         try:
             uvloop.run(work(line))
         except REFUSALS as error:

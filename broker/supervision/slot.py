@@ -90,7 +90,8 @@ class Slot:
         if self.child is None:
             return
         self._failed(now)
-        self._log.warning(
+        write = self._log.warning if code else self._log.info
+        write(
             "process_ended",
             worker=self.number,
             child_pid=self.child.pid,

@@ -6,7 +6,6 @@ import os
 import secrets
 import signal
 import socket
-import tomllib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -18,12 +17,13 @@ import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from broker.api.v1 import record_pb2, record_service_pb2
-from broker.devstack.settings import to_toml
+from broker.api.v1 import record_service_pb2
 from tests.fixtures.broker import BrokerProcess, Stand, free_port, records
+from tests.fixtures.own_broker import Settings, write_settings
+from tests.fixtures.own_broker import settings_for as own_settings
 from tests.fixtures.postgres import Database
+from tests.fixtures.record_requests import scope
 
-Settings = dict[str, Any]
 SERVING = "SERVING"
 NOT_SERVING = "NOT_SERVING"
 TRIES = 64
@@ -127,38 +127,11 @@ def is_there(pid: int) -> bool:
         return False
 
 
-def scope(project: str) -> record_pb2.Scope:
-    """Return the scope of a call."""
-    return record_pb2.Scope(project_id=project, run_id="run-a", agent_id="agent-a")
-
-
-def create(project: str, key: str, text: str = "") -> record_service_pb2.CreateRecordRequest:
-    """Return a request for a memory."""
-    return record_service_pb2.CreateRecordRequest(
-        scope=scope(project),
-        idempotency_key=key,
-        kind=record_pb2.RECORD_KIND_MEMORY,
-        type="note",
-        content=text or f"written with {key}",
-    )
-
-
 def settings_for(stand: Stand, database: Database, **server: Any) -> Settings:
     """Return the stand's settings for a database, with two workers and a health port."""
-    settings = tomllib.loads(stand.broker.settings_file.read_text(encoding="utf-8"))
-    del settings["server"]["metrics_listen"]
+    settings = own_settings(stand, database)
     settings["server"] |= {"workers": 2, "health_listen": "127.0.0.1:0", **server}
-    settings["store"]["dsn"] = database.runtime_dsn
-    options = settings["providers"][0]["options"]
-    options |= {"dsn": database.runtime_dsn, "database_name": database.name}
     return settings
-
-
-def write_settings(directory: Path, settings: Settings) -> Path:
-    """Write settings into a directory; return the file."""
-    file = directory / "broker.toml"
-    file.write_text(to_toml(settings), encoding="utf-8")
-    return file
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from grpc import aio
 
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.postgres import Database
-from tests.integration.workers.crew import Crew, create, crew_of, settings_for
+from tests.fixtures.record_requests import create
+from tests.integration.workers.crew import Crew, crew_of, settings_for
 
 NAME = "broker.test"
 

@@ -11,19 +11,18 @@ import pytest
 from grpc import aio
 
 from broker.api.v1 import record_service_pb2 as pb
-from broker.owners.v1.projects_config_service_pb2 import GetRunAuthorityResponse
 from tests.fixtures.broker import Stand, records
-from tests.fixtures.granting_owner import Context, Question
+from tests.fixtures.broker_log import complaints
+from tests.fixtures.own_broker import gate
 from tests.fixtures.postgres import Database
+from tests.fixtures.record_requests import create, scope
 from tests.fixtures.shipped_config import OPTIONS
 from tests.integration.workers.crew import (
     NOT_SERVING,
     SERVING,
     Crew,
-    create,
     crew_of,
     is_there,
-    scope,
     settings_for,
     until,
 )
@@ -96,25 +95,6 @@ async def test_a_worker_killed_under_load_loses_no_acknowledged_write(crew: Crew
         assert survivor in channels and victim not in channels and len(channels) == 2
 
 
-class Held:
-    """Holds the owner's answers for a project until ``go``."""
-
-    def __init__(self, crew: Crew, project: str) -> None:
-        self.waiting = 0
-        self._go = False
-        crew.owner.scripts[project] = self._answer
-
-    def go(self) -> None:
-        """Let the answers go."""
-        self._go = True
-
-    async def _answer(self, _: Question, answer: GetRunAuthorityResponse, __: Context) -> bytes:
-        self.waiting += 1
-        while not self._go:  # noqa: ASYNC110 - another thread says so
-            await asyncio.sleep(0.005)
-        return answer.SerializeToString()
-
-
 @pytest.fixture
 def own_crew(stand: Stand, postgres_database: Database, tmp_path: Path) -> Iterator[Crew]:
     """Two workers for one test, that wait long for the owner."""
@@ -132,7 +112,7 @@ async def test_a_signal_drains_both_workers_and_every_call_gets_its_reply(
     crew, project = own_crew, own_crew.project()
     pids = set(crew.serving().values())
     async with crew.channels(each=2) as channels:
-        held = Held(crew, project)
+        held = gate(crew, project, 1)
         calls = [
             asyncio.ensure_future(
                 records(channel).CreateRecord(
@@ -142,18 +122,19 @@ async def test_a_signal_drains_both_workers_and_every_call_gets_its_reply(
             for pid, open_channels in channels.items()
             for index, channel in enumerate(open_channels)
         ]
-        await until(lambda: held.waiting == len(calls))
+        await held.holds(len(calls))
         assert crew.broker.process is not None
         crew.broker.process.send_signal(number)
         await crew.health_becomes({"": NOT_SERVING, "live": SERVING})
         assert not any(call.done() for call in calls)
-        held.go()
+        held.open = True
         replies = await asyncio.gather(*calls)
     assert [reply.replayed for reply in replies] == [False] * 4
     assert await asyncio.to_thread(crew.broker.process.wait) == 0
     assert await crew.rows("memory.records", project) == 4
     assert not any(is_there(pid) for pid in pids)
     assert {line["exit_code"] for line in crew.lines("process_ended")} == {0}
+    assert complaints(crew.broker) == []
 
 
 async def test_workers_end_with_their_supervisor_and_still_give_their_replies(
@@ -163,16 +144,16 @@ async def test_workers_end_with_their_supervisor_and_still_give_their_replies(
     crew, project = own_crew, own_crew.project()
     children = {line["child_pid"] for line in crew.lines("process_started")}
     async with crew.channels() as channels:
-        held = Held(crew, project)
+        held = gate(crew, project, 1)
         calls = [
             records(channel).CreateRecord(create(project, str(pid)), metadata=crew.metadata())
             for pid, (channel,) in channels.items()
         ]
         waiting = asyncio.gather(*calls)
-        await until(lambda: held.waiting == 2)
+        await held.holds(2)
         crew.broker.kill()
         await until(lambda: len(crew.lines("supervisor_gone")) == 2)
-        held.go()
+        held.open = True
         assert [reply.replayed for reply in await waiting] == [False, False]
     await until(lambda: not any(is_there(pid) for pid in children))
     assert await crew.rows("memory.records", project) == 2

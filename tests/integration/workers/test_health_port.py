@@ -12,11 +12,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.postgres import Database, PostgresBackend
+from tests.fixtures.record_requests import create
 from tests.integration.workers.crew import (
     NOT_SERVING,
     SERVING,
     Crew,
-    create,
     crew_of,
     settings_for,
 )

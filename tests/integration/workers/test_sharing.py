@@ -10,7 +10,9 @@ from grpc import aio
 
 from broker.api.v1 import record_service_pb2 as pb
 from tests.fixtures.broker import records
-from tests.integration.workers.crew import Crew, create, scope
+from tests.fixtures.broker_log import complaints
+from tests.fixtures.record_requests import create, scope, update
+from tests.integration.workers.crew import Crew
 
 RETRIES = 100
 UPDATES = 5
@@ -38,6 +40,7 @@ async def test_a_hundred_retries_over_both_workers_have_one_effect(crew: Crew) -
         line["pid"] for line in crew.lines("call") if line["request_id"].startswith("same-")
     )
     assert served == dict.fromkeys(channels, RETRIES // 2)
+    assert complaints(crew.broker) == []
 
 
 async def pages(crew: Crew, record_id: str, project: str, turns: list[aio.Channel]) -> list[int]:
@@ -60,19 +63,9 @@ async def written(crew: Crew, channel: aio.Channel, project: str) -> str:
     stub = records(channel)
     made = await stub.CreateRecord(create(project, "made"), metadata=crew.metadata())
     for number in range(1, UPDATES):
-        await stub.UpdateRecord(
-            pb.UpdateRecordRequest(
-                scope=scope(project),
-                idempotency_key=f"update-{number}",
-                record_id=made.record.record_id,
-                expected_revision=number,
-                type="note",
-                content=f"text {number}",
-                importance=0.5,
-            ),
-            metadata=crew.metadata(),
-        )
-    return str(made.record.record_id)
+        request = update(made.record, f"update-{number}", expected=number)
+        await stub.UpdateRecord(request, metadata=crew.metadata())
+    return made.record.record_id
 
 
 async def test_a_page_token_is_good_on_the_other_worker(crew: Crew) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.fixtures.broker import Stand
+from tests.fixtures.own_broker import Settings, write_settings
 from tests.fixtures.postgres import Database
-from tests.integration.workers.crew import Crew, Settings, settings_for, write_settings
+from tests.integration.workers.crew import Crew, settings_for
 
 END_SECONDS = 60
 
