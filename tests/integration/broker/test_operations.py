@@ -16,7 +16,7 @@ from tests.fixtures.own_broker import (
     Ended,
     WarmBroker,
     ended,
-    health,
+    health_becomes,
     own_broker,
     start_command,
 )
@@ -112,7 +112,7 @@ async def test_from_an_empty_database_to_a_broker_that_serves(
 
     with own_broker(stand, tmp_path, operated.database) as own:
         async with own.channel() as channel:
-            assert await health(channel) == SERVING
+            await health_becomes(channel, SERVING)
             project = own.project()
             await records(channel).CreateRecord(create(project), metadata=own.metadata())
         assert own.broker.stop() == 0

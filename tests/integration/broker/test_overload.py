@@ -11,7 +11,7 @@ from grpc import aio
 
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
-from tests.fixtures.own_broker import SERVING, Gate, gate, health, own_broker, patient
+from tests.fixtures.own_broker import SERVING, Gate, gate, health_becomes, own_broker, patient
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_requests import Refused, create, refused
 from tests.fixtures.stored_history import assert_whole
@@ -84,7 +84,7 @@ async def test_the_surplus_is_refused_and_the_rest_is_served(own: Stand) -> None
             assert_overloaded(told)
         assert own.metric("broker_admission_refusals_total") == len(surplus)
         assert own.owner.counts[third.project] == 0
-        assert await health(channel) == SERVING  # health waits in no line
+        await health_becomes(channel, SERVING)  # health waits in no line
 
         for crowd in (first, second, third):
             crowd.gate.open = True

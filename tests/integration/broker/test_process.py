@@ -12,7 +12,6 @@ import pytest
 import trustme
 from google.protobuf.message import Message
 from grpc import aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import complaints
@@ -60,11 +59,9 @@ async def test_sigterm_in_the_middle_of_calls_loses_no_reply(
                 for n in range(12)
             ]
             await held.holds(12)
-            watch: Any = health_pb2_grpc.HealthStub(channel)
-            told = watch.Watch(health_pb2.HealthCheckRequest())
-            assert (await told.read()).status == SERVING
+            await health_becomes(channel, SERVING)
             stopping = asyncio.create_task(asyncio.to_thread(own.broker.stop))
-            assert (await told.read()).status == NOT_SERVING
+            await health_becomes(channel, NOT_SERVING)
             late = await refused(stub.CreateRecord(create(project), metadata=own.metadata()))
             assert late.code is grpc.StatusCode.UNAVAILABLE
             held.open = True
@@ -216,7 +213,7 @@ async def test_postgresql_is_reached_over_verified_tls(
 
         with own_broker(stand, tmp_path, postgres_database, far) as own:
             async with own.channel() as channel:
-                assert await health(channel) == (SERVING if trusted else NOT_SERVING)
+                await health_becomes(channel, SERVING if trusted else NOT_SERVING)
                 call = records(channel).CreateRecord(create(own.project()), metadata=own.metadata())
                 came = await outcome(call)
                 reason = came.reason if isinstance(came, Refused) else "OK"

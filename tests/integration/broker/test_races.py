@@ -182,6 +182,10 @@ async def test_one_key_with_two_requests_at_once_serves_one(stand: Stand, method
             assert others[0].code is grpc.StatusCode.FAILED_PRECONDITION
             assert not served[0].replayed
             record = served[0].record
+            # Later too, where the receipt is seen before anything is decided.
+            lost = requests[came.index(others[0])]
+            told = await refused(getattr(records(first), method)(lost, metadata=metadata))
+            assert told.reason == "IDEMPOTENCY_KEY_REUSED"
     assert await stand.rows("memory.revisions", project) == 1 + ROUNDS
     await assert_whole(stand.database)
 
