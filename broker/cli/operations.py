@@ -1,31 +1,22 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
-import tomllib
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import asyncpg
-from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.cli.choices import Schema
+from broker.cli.refusals import SETTINGS_REFUSALS
+from broker.config import Settings
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
-from broker.wiring import serving
+from broker.wiring import Part, serving
 from providers.errors import ProviderError
 from providers.migration import migrate as migrate_schema
 from providers.registry import NATIVE, adapter
-
-
-class Schema(StrEnum):
-    """The schemas of a broker's database."""
-
-    ALL = "all"
-    KNOWLEDGE = "knowledge"
-    MEMORY = "memory"
 
 
 class NotInstalledError(Exception):
@@ -33,12 +24,8 @@ class NotInstalledError(Exception):
 
 
 REFUSALS: Final = (
+    *SETTINGS_REFUSALS,
     ConfigurationError,
-    UnsafeConfigurationError,
-    ValidationError,
-    tomllib.TOMLDecodeError,
-    OSError,
-    ValueError,
     ProviderError,
     SQLAlchemyError,
     asyncpg.PostgresError,
@@ -47,14 +34,12 @@ REFUSALS: Final = (
 """What an operator can mend: told as one line."""
 
 
-async def serve(config: Path) -> None:
-    """Serve the settings of a file until a signal comes."""
+async def serve(settings: Settings, listen: str) -> None:
+    """Serve as the only process until a signal comes."""
     configure_logging()
-    settings = load_settings(config)
-    verify(settings, development=False)
     stop = stop_requested()
-    async with serving(settings) as address:
-        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
+    async with serving(settings, Part(listen=listen, tell=lambda _: None)) as address:
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]), workers=1)
         await stop.wait()
 
 
@@ -66,9 +51,9 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
         await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
-async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:
-    """Write the marker of a resource."""
-    await adapter(name).init_resource(dsn, resource_id, generation)
+async def init_resource(dsn: str, name: str | None, resource_id: str, generation: int) -> None:
+    """Write the marker of a resource; without a name, of the native adapter."""
+    await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
 
 
 async def dev(data: Path, port: int) -> None:
