@@ -12,6 +12,7 @@ import uvloop
 from pydantic import ValidationError
 
 from broker.cli import operations
+from broker.config import read_secret
 from providers.registry import NATIVE
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
+DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"
 
 
 @app.command()
@@ -40,7 +42,10 @@ def migrate(
         operations.Schema, typer.Option(help="Which schema of the database.")
     ] = operations.Schema.ALL,
 ) -> None:
-    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat."""
+    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
     _run(operations.migrate(_migration_dsn(), runtime_role, schema))
 
 
@@ -49,9 +54,19 @@ def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
     generation: Annotated[int, typer.Option(min=1, help="Raise it when a backup is restored.")],
     adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = NATIVE,
+    if_absent: Annotated[
+        bool, typer.Option("--if-absent", help="Accept a marker that says the same already.")
+    ] = False,
 ) -> None:
-    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""
-    _run(operations.init_resource(_migration_dsn(), adapter, resource_id, generation))
+    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
+    _run(
+        operations.init_resource(
+            _migration_dsn(), adapter, resource_id, generation, if_absent=if_absent
+        )
+    )
 
 
 @app.command()
@@ -59,15 +74,33 @@ def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
 ) -> None:
-    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens."""
-    _run(operations.dev(data, port))
+    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
+
+    Where BROKER_DEV_POSTGRES_DSN holds the runtime role's address of a database that was migrated
+    and has its marker, or BROKER_DEV_POSTGRES_DSN_FILE names a file that does, no PostgreSQL is
+    started: that one is used.
+    """
+    _run(operations.dev(data, port, _dsn(DEV_POSTGRES_DSN)))
 
 
 def _migration_dsn() -> str:
-    dsn = os.environ.get(MIGRATION_DSN, "")
-    if not dsn:
+    dsn = _dsn(MIGRATION_DSN)
+    if dsn is None:
         _end(f"set {MIGRATION_DSN} to the address of the database, with the role that owns it")
     return dsn
+
+
+def _dsn(variable: str) -> str | None:
+    """Return the address in a variable, or in the file that ``<variable>_FILE`` names."""
+    dsn, file = os.environ.get(variable), os.environ.get(f"{variable}_FILE")
+    if not file:
+        return dsn or None
+    if dsn:
+        _end(f"set {variable} or {variable}_FILE, not both")
+    try:
+        return read_secret(Path(file))
+    except (OSError, ValueError) as error:
+        _end(f"{variable}_FILE: {error}")
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
