@@ -88,7 +88,9 @@ async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
         from broker.devstack.dev import dev as run_stack
         from broker.devstack.errors import DevStackError
     except ModuleNotFoundError as error:
-        raise NotInstalledError(f"broker dev needs the extra [dev]: {error.name}") from error
+        raise NotInstalledError(
+            f"broker dev runs from a source tree with the extra [dev]: {error.name}"
+        ) from error
     try:
         await run_stack(data, port=port, postgres_dsn=postgres_dsn)
     except DevStackError as error:
