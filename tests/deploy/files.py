@@ -64,7 +64,9 @@ def runbook() -> str:
 
 def blocks() -> Iterator[Block]:
     """The fenced blocks of the runbook."""
-    fence = re.compile(r"^( *)```(\w+) (run=([a-z-]+)|not-run)\n(.*?)^ *```$", re.M | re.S)
+    fence = re.compile(
+        r"^( *)```(\w+) (run=([a-z-]+)|not-run)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+    )
     for indent, language, _, name, text in fence.findall(runbook()):
         lines = (line.removeprefix(indent) for line in text.splitlines())
         yield Block(language, name, "\n".join(lines) + "\n")

@@ -53,7 +53,9 @@ def test_an_image_starts_the_program_itself(target: str, command: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_image_tells_what_it_is(target: str) -> None:
-    labels = "".join(each.rest for stage in dockerfile.lineage(target) for each in stage.all("LABEL"))
+    labels = "".join(
+        each.rest for stage in dockerfile.lineage(target) for each in stage.all("LABEL")
+    )
     named = dict(part.split("=", 1) for part in shlex.split(labels))
     prefix = "org.opencontainers.image."
     assert named[f"{prefix}title"] == project()["name"]
@@ -104,7 +106,7 @@ def test_a_lock_has_a_hash_for_everything(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCKS[1:])
 def test_the_images_hold_the_versions_that_are_tested(name: str) -> None:
-    pinned = re.compile(r"^([a-z0-9-]+)==(\S+)", re.M)
+    pinned = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
     tested = dict(pinned.findall((ROOT / "requirements-dev.lock").read_text()))
     assert dict(pinned.findall((ROOT / name).read_text())).items() <= tested.items()
 
@@ -114,7 +116,7 @@ def test_python_is_the_one_that_the_locks_are_for() -> None:
     found = re.search(r"with Python (\d+\.\d+)", (ROOT / "requirements.lock").read_text())
     assert found
     assert image.startswith(f"python:{found[1]}-slim-")
-    assert {stage.parent for stage in dockerfile.stages().values()} - set(
-        dockerfile.stages()
-    ) == {"${PYTHON_IMAGE}"}
+    assert {stage.parent for stage in dockerfile.stages().values()} - set(dockerfile.stages()) == {
+        "${PYTHON_IMAGE}"
+    }
     assert f"/lib/python{found[1]}/site-packages/" in dockerfile.PATH.read_text()

@@ -1,4 +1,4 @@
-"""What the default image holds of this project: the wheel, built from what the Dockerfile copies."""
+"""What the default image holds of this project: the wheel, built from what is copied into it."""
 
 import os
 import re
@@ -58,7 +58,9 @@ def test_what_it_requires_is_pinned(wheel: ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     required = message_from_bytes(wheel.read(name)).get_all("Requires-Dist", [])
     names = {re.split(r"[\s\[>=<;]", each)[0] for each in required if "extra ==" not in each}
-    pinned = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
+    pinned = set(
+        re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    )
     assert names <= pinned
     assert not pinned & set(DEVELOPMENT_ONLY)
 

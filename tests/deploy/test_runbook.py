@@ -11,8 +11,9 @@ import pytest
 from broker.store.fitness import SchemaUnfitError, check_schema
 from providers.conformance import specimens
 from providers.errors import NegotiationRefusedError, ResourceMismatchError
-from providers.migration import open_engine
+from providers.migration import migrate, open_engine
 from providers.model import ProjectKey
+from providers.postgres.migrations import TREE
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.requests import Committed, LoadRequest
 from tests.deploy.files import blocks, runbook
@@ -39,9 +40,7 @@ async def provider(
         await opened.close()
 
 
-async def negotiate(
-    operator: Operator, role: str = "broker_runtime", generation: int = 1
-) -> None:
+async def negotiate(operator: Operator, role: str = "broker_runtime", generation: int = 1) -> None:
     async with provider(operator, role, generation) as opened:
         await opened.negotiate(timeout=10)
 
@@ -56,7 +55,7 @@ async def check_store(operator: Operator) -> None:
 
 def test_every_block_says_whether_it_is_run_and_is() -> None:
     marked = len(list(blocks()))
-    assert marked == len(re.findall(r"^ *```\w", runbook(), re.M)) > 10
+    assert marked == len(re.findall(r"^ *```\w", runbook(), re.MULTILINE)) > 10
     names = [block.run for block in blocks() if block.run]
     assert len(names) == len(set(names))
     run = set()
@@ -84,7 +83,7 @@ async def test_one_right_too_many_is_refused_until_the_next_migrate(operator: Op
         with pytest.raises(NegotiationRefusedError) as refused:
             await negotiate(operator)
         assert refused.value.fact == "rights"
-        operator.run("migrate")
+        await migrate(TREE, operator.dsn("broker_migrator"), "broker_runtime")
         await negotiate(operator)
     operator.psql("GRANT UPDATE ON knowledge.pins TO broker_runtime")
     with pytest.raises(SchemaUnfitError, match="more rights"):
