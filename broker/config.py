@@ -23,11 +23,13 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from broker.certificates import CertificateError, check_authorities, check_chain, check_key
 from providers.address import is_guarded, is_postgres
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
 SECRET_BYTES_MAX: Final = 8 * 1024
+WORKERS_MAX: Final = 64
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
 Algorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
@@ -49,10 +51,19 @@ class ServerSettings(_Frozen):
     tls_certificate_file: Path | None = None
     """PEM chain of the server. Together with ``tls_key_file``."""
     tls_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    """PEM of authorities. With it, only clients with a certificate of theirs are served."""
+    workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] = 1
+    """How many processes serve. Each has pools of its own."""
+    max_connection_age_seconds: Annotated[float, Field(ge=1, le=86_400)] = 1_800.0
+    """After it a client is told to connect anew, so that connections spread over the workers."""
+    health_listen: str | None = None
+    """``host:port`` of the health service alone, in plaintext; absent: none."""
     reflection: bool = False
     """Whether server reflection is served."""
     metrics_listen: str | None = None
-    """``host:port`` of the Prometheus endpoint; absent: none."""
+    """``host:port`` of the Prometheus endpoint; absent: none. Worker 0 takes this port, worker 1
+    the next one, and so on."""
     drain_seconds: Annotated[float, Field(gt=0, le=300)] = 30.0
     """How long running calls may take after SIGTERM."""
 
@@ -204,7 +215,17 @@ def load_settings(file: Path) -> Settings:
         pydantic.ValidationError: names each setting that is missing or wrong.
         OSError, tomllib.TOMLDecodeError: the file cannot be read.
     """
-    return Settings(**tomllib.loads(file.read_text(encoding="utf-8")))
+    return parse_settings(file.read_text(encoding="utf-8"))
+
+
+def parse_settings(text: str) -> Settings:
+    """Read settings from TOML and the environment.
+
+    Raises:
+        pydantic.ValidationError: names each setting that is missing or wrong.
+        tomllib.TOMLDecodeError: not TOML.
+    """
+    return Settings(**tomllib.loads(text))
 
 
 def verify(settings: Settings, *, development: bool) -> None:
@@ -236,12 +257,51 @@ def _verify_server(server: ServerSettings) -> None:
         )
     if server.tls_certificate_file is None and not is_loopback(server.listen):
         raise UnsafeConfigurationError("server.listen beyond loopback needs a certificate")
+    if server.tls_certificate_file is None and server.client_ca_file is not None:
+        raise UnsafeConfigurationError("server.client_ca_file needs a certificate of the server")
+    if server.health_listen is not None:
+        _verify_address("server.health_listen", server.health_listen)
+    _verify_ports(server)
+    _verify_certificates(server)
 
 
 def _verify_address(name: str, address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > PORT_MAX:
         raise UnsafeConfigurationError(f"{name} must be host:port")
+
+
+def _verify_ports(server: ServerSettings) -> None:
+    """Refuse ports that meet, also of different hosts: a host may be a name."""
+    first = _port(server.metrics_listen)
+    if first + server.workers - 1 > PORT_MAX:
+        raise UnsafeConfigurationError("server.metrics_listen: too few ports for the workers")
+    taken = [_port(server.listen), _port(server.health_listen)]
+    taken += range(first, first + server.workers) if first else ()
+    taken = [port for port in taken if port]
+    if len(taken) != len(set(taken)):
+        raise UnsafeConfigurationError(
+            "server.listen, server.health_listen and server.metrics_listen, of which each worker "
+            "takes a port, must not meet"
+        )
+
+
+def _port(address: str | None) -> int:
+    return int(address.rpartition(":")[2]) if address else 0
+
+
+def _verify_certificates(server: ServerSettings) -> None:
+    setting = "server.tls_key_file"
+    try:
+        if server.tls_key_file is not None and server.tls_certificate_file is not None:
+            key = check_key(server.tls_key_file)
+            setting = "server.tls_certificate_file"
+            check_chain(server.tls_certificate_file, key)
+        if server.client_ca_file is not None:
+            setting = "server.client_ca_file"
+            check_authorities(server.client_ca_file)
+    except CertificateError as error:
+        raise UnsafeConfigurationError(f"{setting}: {error}") from error
 
 
 def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:

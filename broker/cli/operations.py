@@ -1,31 +1,22 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
-import tomllib
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import asyncpg
-from pydantic import ValidationError
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.cli.choices import Schema
+from broker.cli.refusals import SETTINGS_REFUSALS, readable
+from broker.config import Settings
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
-from broker.wiring import serving
+from broker.wiring import Part, serving
 from providers.errors import NegotiationRefusedError, ProviderError
 from providers.migration import migrate as migrate_schema
 from providers.registry import NATIVE, adapter
-
-
-class Schema(StrEnum):
-    """The schemas of a broker's database."""
-
-    ALL = "all"
-    KNOWLEDGE = "knowledge"
-    MEMORY = "memory"
 
 
 class NotInstalledError(Exception):
@@ -37,12 +28,8 @@ class StackEndedError(Exception):
 
 
 REFUSALS: Final = (
+    *SETTINGS_REFUSALS,
     ConfigurationError,
-    UnsafeConfigurationError,
-    ValidationError,
-    tomllib.TOMLDecodeError,
-    OSError,
-    ValueError,
     ProviderError,
     SQLAlchemyError,
     asyncpg.PostgresError,
@@ -52,14 +39,20 @@ REFUSALS: Final = (
 """What an operator can mend: told as one line."""
 
 
-async def serve(config: Path) -> None:
-    """Serve the settings of a file until a signal comes."""
+def told(error: BaseException) -> str:
+    """Return what an error tells an operator; of a database's, what the driver said."""
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        # The statement stays out.
+        error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
+    return readable(error)
+
+
+async def serve(settings: Settings, listen: str) -> None:
+    """Serve as the only process until a signal comes."""
     configure_logging()
-    settings = load_settings(config)
-    verify(settings, development=False)
     stop = stop_requested()
-    async with serving(settings) as address:
-        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
+    async with serving(settings, Part(listen=listen, tell=lambda _: None)) as address:
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]), workers=1)
         await stop.wait()
 
 
@@ -72,11 +65,14 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
 
 
 async def init_resource(
-    dsn: str, name: str, resource_id: str, generation: int, *, if_absent: bool
+    dsn: str, name: str | None, resource_id: str, generation: int, *, if_absent: bool
 ) -> None:
-    """Write the marker of a resource; with ``if_absent`` one that says the same is accepted."""
+    """Write the marker of a resource; without a name, of the native adapter.
+
+    With ``if_absent`` a marker that says the same already is accepted.
+    """
     try:
-        await adapter(name).init_resource(dsn, resource_id, generation)
+        await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
     except NegotiationRefusedError as error:
         if not if_absent or error.fact != "marker":
             raise

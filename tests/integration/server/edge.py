@@ -163,6 +163,7 @@ async def running(
     reflect: bool = False,
     credentials: tuple[grpc.ServerCredentials, grpc.ChannelCredentials] | None = None,
     channel_options: Sequence[tuple[str, Any]] = (),
+    connection_age_s: float | None = None,
 ) -> AsyncIterator[Running]:
     """Start a server that is ready, and drain it at the end."""
     log = io.BytesIO()
@@ -175,7 +176,11 @@ async def running(
         interceptor=EdgeInterceptor(
             verifier=StubVerifier(), admission=admission, metrics=metrics, log=logger("edge")
         ),
-        listener=Listener(address="127.0.0.1:0", credentials=credentials and credentials[0]),
+        listener=Listener(
+            address="127.0.0.1:0",
+            credentials=credentials and credentials[0],
+            connection_age_s=connection_age_s,
+        ),
         reflect=reflect,
     )
     port = await server.start()
