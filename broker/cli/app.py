@@ -135,7 +135,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     try:
         uvloop.run(work())
     except operations.REFUSALS as error:
-        _end(operations.told(error))
+        _end(readable(error))
     except asyncio.CancelledError:
         _end("stopped")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Final
 
 import asyncpg
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from broker.cli.choices import Schema
-from broker.cli.refusals import SETTINGS_REFUSALS, readable
+from broker.cli.refusals import SETTINGS_REFUSALS
 from broker.config import Settings
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
@@ -37,14 +37,6 @@ REFUSALS: Final = (
     StackEndedError,
 )
 """What an operator can mend: told as one line."""
-
-
-def told(error: BaseException) -> str:
-    """Return what an error tells an operator; of a database's, what the driver said."""
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        # The statement stays out.
-        error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
-    return readable(error)
 
 
 async def serve(settings: Settings, listen: str) -> None:

@@ -19,10 +19,15 @@ SETTINGS_REFUSALS: Final = (
 
 def readable(error: BaseException) -> str:
     """Return what an error tells an operator. Values of settings stay out: one may be secret."""
+    from sqlalchemy.exc import DBAPIError  # a supervisor that serves does not need it
+
     if isinstance(error, ValidationError):
         problems = [
             f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
             for problem in error.errors(include_input=False, include_url=False)
         ]
         return "; ".join(problems)
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        # What the driver said; the statement stays out.
+        error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
     return " ".join(str(error).split()) or type(error).__name__
