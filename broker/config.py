@@ -7,9 +7,16 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -21,6 +28,7 @@ from providers.address import is_guarded, is_postgres
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
+SECRET_BYTES_MAX: Final = 8 * 1024
 WORKERS_MAX: Final = 64
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
@@ -111,8 +119,16 @@ class StoreSettings(_Frozen):
     """The broker's own PostgreSQL schema."""
 
     dsn: SecretStr
-    """``postgresql://…`` of the runtime role."""
+    """``postgresql://…`` of the runtime role. Given here or by ``dsn_file``."""
+    dsn_file: Path | None = None
+    """The file that holds ``dsn``, such as a mounted secret. Read once, at start."""
     pool_size: Annotated[int, Field(ge=1, le=100)] = 4
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_dsn(cls, given: Any) -> Any:
+        file = given.get("dsn_file")
+        return given if file is None else _with_secrets(given, {"dsn": file})
 
 
 class ProviderSettings(_Frozen):
@@ -130,6 +146,14 @@ class ProviderSettings(_Frozen):
     enabled: bool = True
     options: Mapping[str, object] = Field(default_factory=dict, repr=False)
     """The adapter's own options; it checks them when it is opened."""
+    option_files: Mapping[str, Path] = Field(default_factory=dict)
+    """Options that are secrets: the name of each, and the file that holds it. Read at start."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_options(cls, given: Any) -> Any:
+        files = given.get("option_files") or {}
+        return {**given, "options": _with_secrets(given.get("options") or {}, files)}
 
 
 class Settings(BaseSettings):
@@ -156,6 +180,32 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let the environment win over the file."""
         return env_settings, init_settings
+
+
+def read_secret(file: Path) -> str:
+    """Return the one secret that a file holds, without the space around it.
+
+    Raises:
+        ValueError: empty, more than 8 KiB, or not UTF-8. The message does not repeat it.
+        OSError: the file cannot be read.
+    """
+    with file.open("rb") as opened:
+        content = opened.read(SECRET_BYTES_MAX + 1)
+    try:
+        secret = content.decode().strip()
+    except UnicodeDecodeError:
+        secret = ""
+    if not secret or len(content) > SECRET_BYTES_MAX:
+        raise ValueError(f"{file} must hold one secret of at most {SECRET_BYTES_MAX} bytes")
+    return secret
+
+
+def _with_secrets(given: Mapping[str, Any], files: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return settings with those that stand in files of their own; each may be given only once."""
+    twice = sorted(given.keys() & files.keys())
+    if twice:
+        raise ValueError(f"{twice[0]} is given twice: as it is, and as a file")
+    return {**given, **{name: read_secret(Path(file)) for name, file in files.items()}}
 
 
 def load_settings(file: Path) -> Settings:

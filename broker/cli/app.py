@@ -14,7 +14,7 @@ import typer
 
 from broker.cli.choices import Schema
 from broker.cli.refusals import SETTINGS_REFUSALS, readable
-from broker.config import WORKERS_MAX
+from broker.config import WORKERS_MAX, read_secret
 
 app = typer.Typer(
     name="broker",
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
+DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"
 
 
 @app.command()
@@ -56,7 +57,10 @@ def migrate(
     runtime_role: Annotated[str, typer.Option(help="The role that serves; it gets its grants.")],
     schema: Annotated[Schema, typer.Option(help="Which schema of the database.")] = Schema.ALL,
 ) -> None:
-    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat."""
+    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
     from broker.cli import operations
 
     _run(lambda: operations.migrate(_migration_dsn(), runtime_role, schema))
@@ -69,11 +73,21 @@ def init_resource(
     adapter: Annotated[
         str | None, typer.Option(help="The adapter of the resource; the native one by default.")
     ] = None,
+    if_absent: Annotated[
+        bool, typer.Option("--if-absent", help="Accept a marker that says the same already.")
+    ] = False,
 ) -> None:
-    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""
+    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
     from broker.cli import operations
 
-    _run(lambda: operations.init_resource(_migration_dsn(), adapter, resource_id, generation))
+    _run(
+        lambda: operations.init_resource(
+            _migration_dsn(), adapter, resource_id, generation, if_absent=if_absent
+        )
+    )
 
 
 @app.command()
@@ -81,17 +95,35 @@ def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
 ) -> None:
-    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens."""
+    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
+
+    Where BROKER_DEV_POSTGRES_DSN holds the runtime role's address of a database that was migrated
+    and has its marker, or BROKER_DEV_POSTGRES_DSN_FILE names a file that does, no PostgreSQL is
+    started: that one is used.
+    """
     from broker.cli import operations
 
-    _run(lambda: operations.dev(data, port))
+    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN)))
 
 
 def _migration_dsn() -> str:
-    dsn = os.environ.get(MIGRATION_DSN, "")
-    if not dsn:
+    dsn = _dsn(MIGRATION_DSN)
+    if dsn is None:
         _end(f"set {MIGRATION_DSN} to the address of the database, with the role that owns it")
     return dsn
+
+
+def _dsn(variable: str) -> str | None:
+    """Return the address in a variable, or in the file that ``<variable>_FILE`` names."""
+    dsn, file = os.environ.get(variable), os.environ.get(f"{variable}_FILE")
+    if not file:
+        return dsn or None
+    if dsn:
+        _end(f"set {variable} or {variable}_FILE, not both")
+    try:
+        return read_secret(Path(file))
+    except (OSError, ValueError) as error:
+        _end(f"{variable}_FILE: {error}")
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

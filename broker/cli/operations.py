@@ -14,13 +14,17 @@ from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
 from broker.wiring import Part, serving
-from providers.errors import ProviderError
+from providers.errors import NegotiationRefusedError, ProviderError
 from providers.migration import migrate as migrate_schema
 from providers.registry import NATIVE, adapter
 
 
 class NotInstalledError(Exception):
     """A command needs an extra that is not installed."""
+
+
+class StackEndedError(Exception):
+    """A development stack cannot start or go on."""
 
 
 REFUSALS: Final = (
@@ -30,6 +34,7 @@ REFUSALS: Final = (
     SQLAlchemyError,
     asyncpg.PostgresError,
     NotInstalledError,
+    StackEndedError,
 )
 """What an operator can mend: told as one line."""
 
@@ -51,17 +56,30 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
         await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
-async def init_resource(dsn: str, name: str | None, resource_id: str, generation: int) -> None:
-    """Write the marker of a resource; without a name, of the native adapter."""
-    await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
+async def init_resource(
+    dsn: str, name: str | None, resource_id: str, generation: int, *, if_absent: bool
+) -> None:
+    """Write the marker of a resource; without a name, of the native adapter.
+
+    With ``if_absent`` a marker that says the same already is accepted.
+    """
+    try:
+        await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
+    except NegotiationRefusedError as error:
+        if not if_absent or error.fact != "marker":
+            raise
 
 
-async def dev(data: Path, port: int) -> None:
-    """Run a development stack."""
+async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
+    """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
         from broker.devstack.dev import dev as run_stack
+        from broker.devstack.errors import DevStackError
     except ModuleNotFoundError as error:
         raise NotInstalledError(
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
-    await run_stack(data, port=port)
+    try:
+        await run_stack(data, port=port, postgres_dsn=postgres_dsn)
+    except DevStackError as error:
+        raise StackEndedError(str(error)) from error

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
 from providers.conformance import specimens
-from providers.errors import NegotiationRefusedError
+from providers.errors import NegotiationRefusedError, ResourceMismatchError
 from providers.migration import configuration, migrate
 from providers.model import ProjectKey
 from providers.postgres.migrations import TREE
@@ -199,8 +199,11 @@ async def test_delivery_columns_of_an_effect_change(filled: asyncpg.Connection) 
 
 async def test_a_marker_is_written_once(postgres_database: Database) -> None:
     with pytest.raises(NegotiationRefusedError) as refused:
-        await init_resource(postgres_database.admin_dsn, "other", 2)
+        await init_resource(postgres_database.admin_dsn, "postgres-resource", 1)
     assert refused.value.fact == "marker"
+    for resource_id, generation in (("other", 1), ("postgres-resource", 2)):
+        with pytest.raises(ResourceMismatchError):
+            await init_resource(postgres_database.admin_dsn, resource_id, generation)
     connection = await asyncpg.connect(postgres_database.admin_dsn)
     rows = await connection.fetch("SELECT resource_id, generation FROM memory.resource")
     await connection.close()
