@@ -16,6 +16,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Double,
+    Index,
     Integer,
     MetaData,
     Table,
@@ -28,11 +29,12 @@ from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0001"
+REVISION = "0002"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
 
+FOUND = text("state <> 'forgotten'")
 _HEX = "'^[0-9a-f]{64}$'"
 
 
@@ -100,6 +102,11 @@ def _snapshot_checks(table: str) -> tuple[CheckConstraint, ...]:
     )
 
 
+def _order(name: str, *scope: str) -> Index:
+    """What a page of heads of this scope is read from."""
+    return Index(name, *scope, text("update_time DESC"), "record_id", postgresql_where=FOUND)
+
+
 RESOURCE = Table(
     "resource",
     METADATA,
@@ -120,10 +127,25 @@ RECORDS = Table(
     *_snapshot(),
     _time("create_time"),
     _time("update_time"),
+    _identifier("search_text"),
     PrimaryKeyConstraint("tenant_id", "project_id", "record_id", name="records_pkey"),
     *_snapshot_checks("records"),
+    _order("records_agent_order", "tenant_id", "project_id", "agent_id"),
+    _order("records_project_order", "tenant_id", "project_id"),
+    Index(
+        "records_search_text",
+        *(text(f'{name} COLLATE "POSIX"') for name in ("tenant_id", "project_id", "agent_id")),
+        text("search_text memory.gin_trgm_ops"),
+        postgresql_using="gin",
+        postgresql_where=FOUND,
+    ),
 )
-"""Heads: a copy of the newest revision, and when the first one was written."""
+"""Heads: a copy of the newest revision, when the first one was written, and what is searched.
+
+``search_text`` is made by ``providers.folding``. Its index holds the scope under another collation
+than the columns have, which sorts the same: so a condition says by its collation that it is to use
+this index, and no plan can put another in its place.
+"""
 
 REVISIONS = Table(
     "revisions",
