@@ -11,21 +11,25 @@ from providers.postgres.connections import Connection
 from providers.postgres.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION, PostgresOptions
 from providers.postgres.reader import check_marker
 from providers.postgres.schema import REVISION
-from providers.postgres.statements import NEGOTIATE
+from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(
-    {Capability.READ, Capability.WRITE, Capability.REVISIONS, Capability.PROMOTE}
+    {
+        Capability.READ,
+        Capability.WRITE,
+        Capability.SEARCH,
+        Capability.REVISIONS,
+        Capability.PROMOTE,
+    }
 )
 ABSENT: Mapping[Capability, str] = {
-    Capability.SEARCH: "this adapter does not search yet",
     Capability.COMPOSE: "this adapter does not select context candidates yet",
     Capability.DELIVERY: "this adapter does not lease effects yet",
 }
 
 _TRIGGERS = 5
 _VERSION = "SELECT version_num FROM memory.alembic_version"
-_MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 
 async def negotiate(connection: Connection, options: PostgresOptions) -> Negotiated:
@@ -44,7 +48,7 @@ async def negotiate(connection: Connection, options: PostgresOptions) -> Negotia
     await _check_schema(connection, found)
     if found["missing"]:
         raise NegotiationRefusedError(f"missing: {', '.join(found['missing'])}", fact="rights")
-    marker = await connection.fetchrow(_MARKER)
+    marker = await connection.fetchrow(MARKER)
     resource = ResourceIdentity(options.resource_id, options.generation)
     if marker is None:
         check_marker(resource, None, None)

@@ -21,6 +21,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    TextClause,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON
@@ -34,7 +35,6 @@ REVISION = "0002"
 
 METADATA = MetaData(schema=SCHEMA)
 
-FOUND = text("state <> 'forgotten'")
 _HEX = "'^[0-9a-f]{64}$'"
 
 
@@ -102,9 +102,14 @@ def _snapshot_checks(table: str) -> tuple[CheckConstraint, ...]:
     )
 
 
+def _searched(collation: str, *names: str) -> list[TextClause]:
+    return [text(f'{name} COLLATE "{collation}"') for name in names]
+
+
 def _order(name: str, *scope: str) -> Index:
     """What a page of heads of this scope is read from."""
-    return Index(name, *scope, text("update_time DESC"), "record_id", postgresql_where=FOUND)
+    keys = (*_searched("POSIX", *scope), text("update_time DESC"), *_searched("POSIX", "record_id"))
+    return Index(name, *keys)
 
 
 RESOURCE = Table(
@@ -134,17 +139,17 @@ RECORDS = Table(
     _order("records_project_order", "tenant_id", "project_id"),
     Index(
         "records_search_text",
-        *(text(f'{name} COLLATE "POSIX"') for name in ("tenant_id", "project_id", "agent_id")),
+        *_searched("ucs_basic", "tenant_id", "project_id", "agent_id"),
         text("search_text memory.gin_trgm_ops"),
         postgresql_using="gin",
-        postgresql_where=FOUND,
     ),
 )
 """Heads: a copy of the newest revision, when the first one was written, and what is searched.
 
-``search_text`` is made by ``providers.folding``. Its index holds the scope under another collation
-than the columns have, which sorts the same: so a condition says by its collation that it is to use
-this index, and no plan can put another in its place.
+``search_text`` is made by ``providers.folding``. What a search is read from holds identifiers under
+other collations than the columns have, ones that sort the same. A condition fits only an index of
+its own collation: so, whatever the statistics say, no lookup by key is planned as a walk in search
+order, and no search for a text as a walk through its scope.
 """
 
 REVISIONS = Table(

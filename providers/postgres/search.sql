@@ -2,9 +2,9 @@
 -- the page. Serves what no index of the text could: lists, and text of one or two characters.
 -- No row when there is no marker; one row without a head when nothing is found.
 --
--- $1 tenant  $2 project  $3 kinds, $4 states, $5 trusts, or null  $6 patterns of the tags
--- $7 to $8 importance  $9 updated from  $10 updated before  $11, $12 where the last page ended
--- $13 number of rows  $14 text, or null  $15 agent, only where it is asked for
+-- $1 tenant  $2 project  $3 kinds  $4 states  $5 trusts  $6 patterns of the tags  $7 importance at
+-- least  $8 at most  $9 updated from  $10 updated before  $11 and $12 where the page before ended
+-- $13 number of rows  $14 text  $15 agent. Null asks for nothing, but for $2, $6, $13.
 SELECT
     m.resource_id, m.generation, v.create_time AS record_create_time,
     v.record_id, v.revision, v.revision_id, v.previous_revision_id, v.agent_id, v.kind, v.type,
@@ -15,11 +15,13 @@ FROM memory.resource AS m
 LEFT JOIN LATERAL (
     SELECT r.*
     FROM memory.records AS r
-    WHERE r.tenant_id = $1 AND r.project_id = $2 {and_agent} AND r.state <> 'forgotten'
-        AND r.update_time >= $9 AND r.update_time < $10 AND r.update_time <= $11
-        AND (r.update_time < $11 OR r.record_id > $12)
-        AND {fits}
-    ORDER BY r.update_time DESC, r.record_id
+    WHERE /* scope */ AND r.state <> 'forgotten'
+        AND r.update_time >= coalesce($9::timestamptz, '-infinity')
+        AND r.update_time < coalesce($10::timestamptz, 'infinity')
+        AND r.update_time <= coalesce($11::timestamptz, 'infinity')
+        AND (r.update_time < coalesce($11::timestamptz, 'infinity') OR r.record_id > $12)
+        AND /* fits */
+    ORDER BY r.update_time DESC, r.record_id COLLATE "POSIX"
     LIMIT $13
 ) AS v ON true
 ORDER BY v.update_time DESC, v.record_id

@@ -1,23 +1,26 @@
--- A page of heads that hold a text. The newest heads of the scope are looked through one by one:
--- a text that many hold fills the page there. Only where it does not, the index of the text finds
--- the older ones: it would first bring all of them, to be sorted. (A condition with the collation
--- POSIX can use that index and no other, see schema.py.)
+-- A page of heads that hold a text. The newest heads of the scope are looked through one by one: a
+-- text that many hold fills the page there. Only where it does not, the index of the text finds the
+-- older ones; it brings all of them before they can be sorted. Written so that no plan can do
+-- without it: conditions with its collation fit no other index (schema.py), and IS TRUE keeps
+-- the rest of them from fitting any.
 -- No row when there is no marker; one row without a head when nothing is found.
 --
--- $1 to $15 as in search.sql  $15 or $16 a pattern that has trigrams, of the text or of a tag
+-- $1 to $15 as in search.sql  $16 a pattern of the text or of a tag, one with trigrams
 WITH walked AS MATERIALIZED (
-    SELECT r.update_time, r.record_id, {fits} AS fits
+    SELECT r.update_time, r.record_id, /* fits */ AS fits
     FROM memory.records AS r
-    WHERE r.tenant_id = $1 AND r.project_id = $2 {and_agent} AND r.state <> 'forgotten'
-        AND r.update_time >= $9 AND r.update_time < $10 AND r.update_time <= $11
-        AND (r.update_time < $11 OR r.record_id > $12)
-    ORDER BY r.update_time DESC, r.record_id
-    LIMIT {walk}
+    WHERE /* scope */ AND r.state <> 'forgotten'
+        AND r.update_time >= coalesce($9::timestamptz, '-infinity')
+        AND r.update_time < coalesce($10::timestamptz, 'infinity')
+        AND r.update_time <= coalesce($11::timestamptz, 'infinity')
+        AND (r.update_time < coalesce($11::timestamptz, 'infinity') OR r.record_id > $12)
+    ORDER BY r.update_time DESC, r.record_id COLLATE "POSIX"
+    LIMIT /* walk */
 ),
 "end" AS MATERIALIZED (
     SELECT w.update_time, w.record_id
     FROM walked AS w
-    WHERE (SELECT count(*) = {walk} AND count(*) FILTER (WHERE fits) < $13 FROM walked)
+    WHERE (SELECT count(*) = /* walk */ AND count(*) FILTER (WHERE fits) < $13 FROM walked)
     ORDER BY w.update_time, w.record_id DESC
     LIMIT 1
 ),
@@ -29,15 +32,20 @@ found AS MATERIALIZED (
     SELECT r.update_time, r.record_id
     FROM memory.records AS r
     WHERE EXISTS (SELECT FROM "end")
-        AND r.tenant_id COLLATE "POSIX" = $1 AND r.project_id COLLATE "POSIX" = $2
-        {and_posix_agent} AND r.state <> 'forgotten' AND r.search_text LIKE {pattern}
-        AND r.update_time >= $9 AND r.update_time < $10
-        AND r.update_time <= (SELECT update_time FROM "end")
+        AND /* scope of the text */ AND r.search_text LIKE $16
         AND (
-            r.update_time < (SELECT update_time FROM "end")
-            OR r.record_id > (SELECT record_id FROM "end")
-        )
-        AND {fits}
+            r.state <> 'forgotten'
+            AND r.update_time >= coalesce($9::timestamptz, '-infinity')
+            AND r.update_time < coalesce($10::timestamptz, 'infinity')
+            AND (
+                r.update_time < (SELECT update_time FROM "end")
+                OR (
+                    r.update_time = (SELECT update_time FROM "end")
+                    AND r.record_id > (SELECT record_id FROM "end")
+                )
+            )
+            AND /* fits */
+        ) IS TRUE
     ORDER BY update_time DESC, record_id
     LIMIT $13
 )

@@ -12,7 +12,6 @@ branch_labels = None
 depends_on = None
 
 SCHEMA = "memory"
-FOUND = "state <> 'forgotten'"
 BATCH = 100
 
 # Both are trusted: whoever may create in the database may install them. One that is there already,
@@ -80,20 +79,20 @@ def content_of(row: sa.Row[tuple[object, ...]]) -> Content:
 
 def create_indexes() -> None:
     for name, scope in (
-        ("records_agent_order", "tenant_id, project_id, agent_id"),
-        ("records_project_order", "tenant_id, project_id"),
+        ("records_agent_order", ("tenant_id", "project_id", "agent_id")),
+        ("records_project_order", ("tenant_id", "project_id")),
     ):
         op.execute(
-            f"CREATE INDEX {name} ON memory.records ({scope}, update_time DESC, record_id)"
-            f" WHERE {FOUND}"
+            f"CREATE INDEX {name} ON memory.records"
+            f" ({collated('POSIX', *scope)}, update_time DESC, {collated('POSIX', 'record_id')})"
         )
     trigrams = op.get_bind().execute(sa.text(TRIGRAM_CLASS)).scalars().first()
+    scope = collated("ucs_basic", "tenant_id", "project_id", "agent_id")
     op.execute(
-        f"""
-        CREATE INDEX records_search_text ON memory.records USING gin (
-            tenant_id COLLATE "POSIX", project_id COLLATE "POSIX", agent_id COLLATE "POSIX",
-            search_text {trigrams}
-        )
-        WHERE {FOUND}
-        """
+        "CREATE INDEX records_search_text ON memory.records"
+        f" USING gin ({scope}, search_text {trigrams})"
     )
+
+
+def collated(collation: str, *names: str) -> str:
+    return ", ".join(f'{name} COLLATE "{collation}"' for name in names)
