@@ -1,17 +1,18 @@
 """What a search takes for the same text: one rule, kept in Python so that no store's own differs.
 
-Case is folded as Unicode folds it in full, whatever the language (``ß`` is ``ss``, ``ﬁ`` is ``fi``,
-``ς`` is ``σ``; ``İ`` is an ``i`` with a dot above and ``ı`` a letter of its own), and composed and
-decomposed spellings of a character are one (NFC). Nothing else is: an accent, a full-width form, a
-superscript and a space stay what they are. Text is compared as composed, so that ``e`` does not
-stand in ``é``, however that was spelt.
+Case is folded as Unicode folds it in full, in no particular language: a sharp s is ``ss``, a
+ligature its letters, a final sigma a sigma; a dotted capital I is an ``i`` with a dot above, and a
+dotless i a letter of its own. Composed and decomposed spellings of a character are one. Nothing
+else is: an accent, a full-width form, a superscript and a space stay what they are. Text is
+compared as composed (NFC), so that ``e`` does not stand in an ``e`` with an accent, however that
+was spelt.
 """
 
 from unicodedata import normalize
 
 from providers.model import Content
 
-# Two code points that NFC replaces, so that no folded text holds them (en quad and em quad).
+# En quad and em quad: NFC replaces both, so that no folded text holds them.
 _FIELD = "\u2000"
 _TAG = "\u2001"
 

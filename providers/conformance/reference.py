@@ -5,11 +5,13 @@ so each one happens at once; that is all there is to its atomicity.
 """
 
 import json
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
 from providers import rules
 from providers.capabilities import Capability
+from providers.conformance.reference_search import search
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
@@ -46,13 +48,21 @@ from providers.requests import (
     Replayed,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
     StaleRevision,
     Tombstoned,
 )
 
 CHAIN_LINKS_MAX = 66
 CAPABILITIES = frozenset(
-    {Capability.READ, Capability.WRITE, Capability.REVISIONS, Capability.PROMOTE}
+    {
+        Capability.READ,
+        Capability.WRITE,
+        Capability.SEARCH,
+        Capability.REVISIONS,
+        Capability.PROMOTE,
+    }
 )
 ABSENT = dict.fromkeys(sorted(set(Capability) - CAPABILITIES), "the model does not go so far yet")
 
@@ -161,7 +171,18 @@ class ReferenceMemoryProvider(IMemoryProvider):
         )
         return deepcopy(RevisionsPage(found=True, revisions=page, more=bottom > 0))
 
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.search``."""
+        self._check_open()
+        self._check_marker()
+        shelf = self._shelf(request.project)
+        heads = (self._head(shelf, each) for each in shelf.heads)
+        return deepcopy(self._found((each for each in heads if each), request))
+
     # -------------------- reading
+
+    def _found(self, heads: Iterable[Record], request: SearchRequest) -> SearchPage:
+        return search(heads, request)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -32,7 +32,8 @@ async def search(link: Link, resource: ResourceIdentity, request: SearchRequest)
         marker = await link.fetchrow(MARKER)
         check_marker(resource, *(marker or (None, None)))
         return SearchPage((), more=False)
-    rows = await link.fetch(*_query(request))
+    statement, arguments = _query(request)
+    rows = await link.fetch(statement, *arguments)
     if not rows:
         check_marker(resource, None, None)
     check_marker(resource, rows[0][0], rows[0][1])
@@ -53,7 +54,7 @@ def _named(request: SearchRequest) -> Iterator[str]:
         yield request.after.record_id
 
 
-def _query(request: SearchRequest) -> tuple[object, ...]:
+def _query(request: SearchRequest) -> tuple[str, tuple[object, ...]]:
     """Return the statement that suits a request, and its arguments."""
     after = request.after
     text = folded(request.text) if request.text else None
@@ -81,8 +82,8 @@ def _query(request: SearchRequest) -> tuple[object, ...]:
         indexed.append(text)
     if indexed:
         statement = SEARCH_TEXT_AGENT if one_agent else SEARCH_TEXT_PROJECT
-        return (statement, *given, _pattern(max(indexed, key=len)))
-    return (SEARCH_AGENT if one_agent else SEARCH_PROJECT, *given)
+        return statement, (*given, _pattern(max(indexed, key=len)))
+    return SEARCH_AGENT if one_agent else SEARCH_PROJECT, given
 
 
 def _listed(values: Iterable[str]) -> list[str] | None:

@@ -18,7 +18,6 @@ WALK = 500
 """How many heads a search for text looks through before it asks the index of the text."""
 
 
-
 def _search(name: str, *, one_agent: bool) -> str:
     statement = _read(name)
     for mark, sql in (

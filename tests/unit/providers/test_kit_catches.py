@@ -121,12 +121,17 @@ class IdleRevisions(LinkedProvider):
     revisions = Idle.revisions
 
 
+class IdleSearch(LinkedProvider):
+    search = Idle.search
+
+
 IDLE_BY_CLAUSE: dict[str, type[LinkedProvider]] = {
     "N": IdleNegotiate,
     "R": IdleReady,
     "L": IdleLoad,
     "C": IdleCommit,
     "V": IdleRevisions,
+    "S": IdleSearch,
 }
 
 

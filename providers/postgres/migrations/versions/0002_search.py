@@ -87,10 +87,10 @@ def create_indexes() -> None:
             f" ({collated('POSIX', *scope)}, update_time DESC, {collated('POSIX', 'record_id')})"
         )
     trigrams = op.get_bind().execute(sa.text(TRIGRAM_CLASS)).scalars().first()
-    scope = collated("ucs_basic", "tenant_id", "project_id", "agent_id")
+    keys = collated("ucs_basic", "tenant_id", "project_id", "agent_id")
     op.execute(
-        "CREATE INDEX records_search_text ON memory.records"
-        f" USING gin ({scope}, search_text {trigrams})"
+        f"CREATE INDEX records_search_text ON memory.records"
+        f" USING gin ({keys}, search_text {trigrams})"
     )
 
 
