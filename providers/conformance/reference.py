@@ -5,13 +5,12 @@ so each one happens at once; that is all there is to its atomicity.
 """
 
 import json
-from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
 from providers import rules
 from providers.capabilities import Capability
-from providers.conformance.reference_search import search
+from providers.conformance.reference_search import fits, page
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
@@ -177,12 +176,16 @@ class ReferenceMemoryProvider(IMemoryProvider):
         self._check_marker()
         shelf = self._shelf(request.project)
         heads = (self._head(shelf, each) for each in shelf.heads)
-        return deepcopy(self._found((each for each in heads if each), request))
+        fitting = [each for each in heads if each and self._fits(each, request)]
+        return deepcopy(self._page(fitting, request))
 
     # -------------------- reading
 
-    def _found(self, heads: Iterable[Record], request: SearchRequest) -> SearchPage:
-        return search(heads, request)
+    def _fits(self, record: Record, request: SearchRequest) -> bool:
+        return fits(record, request)
+
+    def _page(self, fitting: list[Record], request: SearchRequest) -> SearchPage:
+        return page(fitting, request)
 
     def _check_open(self) -> None:
         if self._closed:

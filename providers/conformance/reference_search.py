@@ -10,9 +10,9 @@ from providers.requests import SearchPage, SearchPosition, SearchRequest
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-def search(heads: Iterable[Record], request: SearchRequest) -> SearchPage:
+def page(fitting: Iterable[Record], request: SearchRequest) -> SearchPage:
     """Return the page of these heads that a request asks for."""
-    found = sorted((each for each in heads if fits(each, request)), key=_place_of)
+    found = sorted(fitting, key=_place_of)
     if request.after is not None:
         end = _place(request.after)
         found = [each for each in found if _place_of(each) > end]

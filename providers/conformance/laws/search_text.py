@@ -129,7 +129,7 @@ async def case_and_composition_do_not_count(bench: Bench) -> None:
     pairs = (*((*pair, True) for pair in SAME), *((*pair, False) for pair in DIFFERENT))
     for number, (stored, text, same) in enumerate(pairs):
         agent_id = f"a{number}"
-        said = specimens.content(f"; {stored};", title=None, tags=(), type=";")
+        said = specimens.content(f";.{stored};", title=None, tags=(), type=";")
         tagged = specimens.content(";", title=None, tags=("*", stored), type=";")
         for name, content in (("said", said), ("tagged", tagged)):
             record = specimens.memory(f"{name}{number}", agent_id=agent_id, content=content)
