@@ -11,29 +11,34 @@ from providers.postgres.connections import Connection
 from providers.postgres.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION, PostgresOptions
 from providers.postgres.reader import check_marker
 from providers.postgres.schema import REVISION
-from providers.postgres.statements import NEGOTIATE
+from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(
-    {Capability.READ, Capability.WRITE, Capability.REVISIONS, Capability.PROMOTE}
+    {
+        Capability.READ,
+        Capability.WRITE,
+        Capability.SEARCH,
+        Capability.REVISIONS,
+        Capability.PROMOTE,
+    }
 )
 ABSENT: Mapping[Capability, str] = {
-    Capability.SEARCH: "this adapter does not search yet",
     Capability.COMPOSE: "this adapter does not select context candidates yet",
     Capability.DELIVERY: "this adapter does not lease effects yet",
 }
 
 _TRIGGERS = 5
+_INDEXES = 3
 _VERSION = "SELECT version_num FROM memory.alembic_version"
-_MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 
 async def negotiate(connection: Connection, options: PostgresOptions) -> Negotiated:
     """See ``IMemoryProvider.negotiate``.
 
     Raises:
-        NegotiationRefusedError: With the fact ``name``, ``replica``, ``durability``, ``schema`` or
-            ``rights``. Not retryable.
+        NegotiationRefusedError: With the fact ``name``, ``replica``, ``durability``, ``schema``,
+            ``index`` or ``rights``. Not retryable.
         ResourceMismatchError: The marker is absent or another. Not retryable.
     """
     found = await connection.fetchrow(NEGOTIATE)
@@ -44,7 +49,7 @@ async def negotiate(connection: Connection, options: PostgresOptions) -> Negotia
     await _check_schema(connection, found)
     if found["missing"]:
         raise NegotiationRefusedError(f"missing: {', '.join(found['missing'])}", fact="rights")
-    marker = await connection.fetchrow(_MARKER)
+    marker = await connection.fetchrow(MARKER)
     resource = ResourceIdentity(options.resource_id, options.generation)
     if marker is None:
         check_marker(resource, None, None)
@@ -92,3 +97,5 @@ async def _check_schema(connection: Connection, found: asyncpg.Record) -> None:
         )
     if found["triggers"] != _TRIGGERS:
         raise NegotiationRefusedError("a trigger is gone or disabled", fact="schema")
+    if found["indexes"] != _INDEXES:
+        raise NegotiationRefusedError("an index of the search is gone or not valid", fact="index")

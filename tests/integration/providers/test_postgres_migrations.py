@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 from alembic.script import ScriptDirectory
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
@@ -98,6 +99,8 @@ async def test_code_and_migrations_describe_one_schema(
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.execute(CreateSchema(SCHEMA))
+        for extension in ("pg_trgm", "btree_gin"):
+            await connection.execute(text(f"CREATE EXTENSION {extension} SCHEMA {SCHEMA}"))
         await connection.run_sync(METADATA.create_all)
     await engine.dispose()
     migrated, described = await _catalog(postgres_database), await _catalog(empty)
