@@ -24,9 +24,12 @@ from broker.readiness import ConfigurationError, Readiness
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.record_servicer import record_service
+from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
+from broker.services.head_writer import HeadWriter
+from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
+from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
@@ -166,8 +169,14 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
 
 
 def _services(access: AccessPath) -> list[ServedService]:
-    writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
-    return [record_service(writes, RecordReads(access))]
+    writer = HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+    ports = RecordPorts(
+        writes=RecordWrites(access, writer),
+        changes=RecordChanges(access, writer),
+        reads=RecordReads(access),
+        searches=RecordSearch(access),
+    )
+    return [record_service(ports)]
 
 
 def _listener(server: ServerSettings) -> Listener:

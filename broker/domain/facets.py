@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from broker.domain.errors import Violation
+from broker.domain.authority import Authorized
+from broker.domain.errors import SourceNotAllowedError, Violation
 from broker.domain.fields import Violations, check_text, check_unit, is_storable
 from broker.domain.requests import UNKNOWN, FacetInput
 from providers.model import MemoryFacet, OriginTier, SourceType
@@ -51,6 +52,28 @@ def claims_operator(given: FacetInput | None, mask: tuple[str, ...] | None = Non
     """Tell whether a request claims a source type that needs an unbound token and WriteProjects."""
     named = mask is None or "source_type" in mask
     return given is not None and named and given.source_type in OPERATOR_SOURCES
+
+
+def may_speak_for_operators(authorized: Authorized) -> bool:
+    """Tell whether a caller may claim an operator's source: WriteProjects, bound to nothing."""
+    return authorized.grants_write and not authorized.call.caller.bound
+
+
+def require_operator(authorized: Authorized) -> None:
+    """Refuse a claim of an operator's source by somebody else.
+
+    Raises:
+        SourceNotAllowedError: not retryable.
+    """
+    if not may_speak_for_operators(authorized):
+        raise SourceNotAllowedError(
+            "facet.source_type OPERATOR and MANUAL need an unbound token and WriteProjects"
+        )
+
+
+def tier_cap(authorized: Authorized) -> OriginTier:
+    """Return the highest tier that text of a caller may have."""
+    return OriginTier.OPERATOR if may_speak_for_operators(authorized) else OriginTier.AGENT
 
 
 def check_facet(violations: Violations, given: FacetInput) -> None:
@@ -133,6 +156,15 @@ def changed_facet(
     if "source_type" not in mask:
         return changed
     return capped_tier(replace(changed, origin_tier=base.origin_tier), tier_of(changed.source_type))
+
+
+def masked_fields(
+    given: FacetInput | None, mask: tuple[str, ...] | None
+) -> dict[str, object] | None:
+    """Return what an update really gives: the fields that its mask names."""
+    if given is None:
+        return None
+    return {name: getattr(given, name) for name in INPUT_FIELDS if name in (mask or ())}
 
 
 def capped_tier(facet: MemoryFacet, cap: OriginTier) -> MemoryFacet:

@@ -21,7 +21,10 @@ from broker.domain.requests import (
     Written,
 )
 from broker.services.access import AccessPath
+from broker.services.head_writer import HeadWriter
+from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
+from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
@@ -65,8 +68,11 @@ class World:
         path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self))
         self.path = path
         self.reads = RecordReads(path)
+        self.searches = RecordSearch(path)
         numbers = count(1)
-        self.writes = RecordWrites(path, self, lambda: f"id-{next(numbers):04}")
+        writer = HeadWriter(path, self, lambda: f"id-{next(numbers):04}")
+        self.writes = RecordWrites(path, writer)
+        self.changes = RecordChanges(path, writer)
 
     def now(self) -> datetime:
         """Return a time that stands still."""
