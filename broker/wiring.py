@@ -23,9 +23,11 @@ from broker.domain.ports import AuthorityPort
 from broker.readiness import ConfigurationError, Readiness
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
+from broker.server.binding_servicer import binding_service
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
+from broker.services.bindings import BindingReads
 from broker.services.head_writer import HeadWriter
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
@@ -54,14 +56,15 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         metrics = _metrics(settings.server, stack)
         engine = _engine(settings, stack)
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
+        catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
         access = AccessPath(
             _authority(settings.owner, metrics, stack),
-            Binder(Catalog(entries), PostgresPinStore(engine)),
+            Binder(catalog, PostgresPinStore(engine)),
         )
         stack.push_async_callback(access.drain)
         server = EdgeServer(
-            services=_services(access),
+            services=_services(access, catalog),
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
@@ -168,7 +171,7 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
     return OwnerAuthority(MeteredOwner(client, metrics.owner_call))
 
 
-def _services(access: AccessPath) -> list[ServedService]:
+def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
     writer = HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
     ports = RecordPorts(
         writes=RecordWrites(access, writer),
@@ -176,7 +179,7 @@ def _services(access: AccessPath) -> list[ServedService]:
         reads=RecordReads(access),
         searches=RecordSearch(access),
     )
-    return [record_service(ports)]
+    return [record_service(ports), binding_service(BindingReads(access, catalog))]
 
 
 def _listener(server: ServerSettings) -> Listener:

@@ -24,6 +24,8 @@ READ: Final = MethodPolicy(READ_S)
 WRITE: Final = MethodPolicy(WRITE_S)
 
 METHODS: Final[Mapping[str, MethodPolicy]] = {
+    "/broker.api.v1.BindingService/GetBinding": READ,
+    "/broker.api.v1.BindingService/ListProviders": READ,
     "/broker.api.v1.RecordService/CreateRecord": WRITE,
     "/broker.api.v1.RecordService/GetRecord": READ,
     "/broker.api.v1.RecordService/UpdateRecord": WRITE,
