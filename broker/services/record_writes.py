@@ -10,7 +10,7 @@ from broker.domain.facets import (
     check_facet,
     check_mask,
     claims_operator,
-    masked_fields,
+    named_fields,
     new_facet,
     require_operator,
     tier_cap,
@@ -25,7 +25,7 @@ from broker.domain.fields import (
     refuse_if_any,
 )
 from broker.domain.records import created, updated
-from broker.domain.requests import CreateRecord, UpdateRecord, Written
+from broker.domain.requests import CreateRecord, FacetInput, UpdateRecord, Written
 from broker.services.access import AccessPath
 from broker.services.head_writer import HeadWrite, HeadWriter, check_change, expected_head
 from providers.capabilities import Capability
@@ -82,8 +82,9 @@ class RecordWrites:
         """Replace the content set of a record and, where masked, fields of its facet (004-52)."""
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
-        content = _checked_update(request)
-        operator = claims_operator(request.facet, request.facet_mask)
+        facet = named_fields(request.facet, request.facet_mask)
+        content = _checked_update(request, facet)
+        operator = claims_operator(facet)
         if operator:
             require_operator(authorized)
         access = await self._access.enter(authorized, Capability.WRITE)
@@ -95,7 +96,7 @@ class RecordWrites:
             return updated(
                 record,
                 content=content,
-                facet=changed_facet(record.current.facet, request.facet, request.facet_mask),
+                facet=changed_facet(record.current.facet, facet, request.facet_mask),
                 reason=request.reason or None,
                 tier_cap=tier_cap(second),
                 stamp=self._writer.stamp(call),
@@ -112,7 +113,7 @@ class RecordWrites:
                     "expected_revision": request.expected_revision,
                     "content": content,
                     "reason": request.reason,
-                    "facet": masked_fields(request.facet, request.facet_mask),
+                    "facet": facet,
                     "facet_mask": sorted(set(request.facet_mask or ())),
                 },
                 decide=decide,
@@ -134,12 +135,12 @@ def _checked_create(request: CreateRecord) -> tuple[Kind, Content]:
     return kind, content
 
 
-def _checked_update(request: UpdateRecord) -> Content:
+def _checked_update(request: UpdateRecord, facet: FacetInput | None) -> Content:
     violations: Violations = []
     check_change(violations, request)
     content = checked_content(violations, request.content, importance_default=None)
-    if request.facet is not None:
-        check_facet(violations, request.facet)
+    if facet is not None:
+        check_facet(violations, facet)
     check_mask(violations, request.facet, request.facet_mask)
     refuse_if_any(violations)
     return content

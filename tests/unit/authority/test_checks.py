@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from broker.authority.checks import OwnerAuthority
-from broker.domain.authority import KNOWLEDGE, Authorized, Need, Permission
+from broker.domain.authority import KNOWLEDGE, SELECTIONS, Authorized, Need, Permission
 from broker.domain.call import Call, Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,

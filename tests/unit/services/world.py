@@ -136,9 +136,7 @@ class ScriptedAuthority:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def check(
-        self, call: Call, scope: RunScope | ProjectScope, need: Need
-    ) -> Authorized:
+    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         return self._answer(call, scope)
 
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
