@@ -33,8 +33,8 @@ class ProjectsConfigServiceStub:
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def __init__(self, channel):
@@ -68,8 +68,8 @@ class ProjectsConfigServiceServicer:
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def GetRunAuthority(self, request, context):
@@ -128,8 +128,8 @@ class ProjectsConfigService:
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @staticmethod

@@ -34,8 +34,8 @@ class ProjectsConfigServiceStub:
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @_typing.overload
@@ -60,8 +60,8 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -82,8 +82,8 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
     waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status, and an answer
-    with a field that breaks its rule, counts as malformed.
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @_abc_1.abstractmethod

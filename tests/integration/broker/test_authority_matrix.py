@@ -16,6 +16,7 @@ from jwt.algorithms import get_default_algorithms
 
 from broker.owners.v1 import projects_config_service_pb2 as owners
 from tests.fixtures.authority_rows import (
+    CASES,
     Ground,
     Row,
     Says,
@@ -259,7 +260,9 @@ OWNER_ROWS: Final = (
     unavailable("owner_overloaded", script=fails(StatusCode.RESOURCE_EXHAUSTED)),
     unavailable("owner_too_late", script=fails(StatusCode.DEADLINE_EXCEEDED)),
     unavailable("owner_hangs", script=hangs()),
-    invalid("owner_broken", script=fails(StatusCode.INTERNAL)),
+    unavailable("owner_broken", script=fails(StatusCode.INTERNAL)),
+    unavailable("owner_ends", script=fails(StatusCode.CANCELLED)),
+    invalid("owner_out_of_range", script=fails(StatusCode.OUT_OF_RANGE)),
     invalid("answer_empty", script=sends(b"")),
     invalid("answer_garbage", script=sends(b"\xff\xff\xff\xff")),
     invalid("answer_of_300_kib", script=sends(padded(300 * 1024))),
@@ -356,8 +359,8 @@ async def test_owner(ground: Ground, row: Row) -> None:
 
 async def test_owner_closes(ground: Ground) -> None:
     """004-14: the connection ends while the owner is asked; the next call finds it again."""
-    row = unavailable(
-        "owner_closes", script=closes(lambda: ground.stand.owner.port), questions=None
-    )
-    await judge(ground, row)
+    port = ground.stand.owner.port
+    for case in CASES:  # one after the other: no connection ends before it stands
+        row = unavailable("owner_closes", script=closes(port), cases=(case,))
+        await judge(ground, row)
     assert outcomes(await ground.call((GET,))) == {GET: ("OK", "")}
