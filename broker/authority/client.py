@@ -1,5 +1,7 @@
 """Asks the owner: one RPC for each question, nothing kept."""
 
+from __future__ import annotations
+
 import asyncio
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
