@@ -24,10 +24,15 @@ from broker.domain.ports import AuthorityPort
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
+from broker.server.binding_servicer import binding_service
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.record_servicer import record_service
+from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
+from broker.services.bindings import BindingReads
+from broker.services.head_writer import HeadWriter
+from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
+from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
@@ -66,14 +71,15 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         metrics = _metrics(settings.server, part.number, stack)
         engine = _engine(settings, stack)
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
+        catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
         access = AccessPath(
             _authority(settings.owner, metrics, stack),
-            Binder(Catalog(entries), PostgresPinStore(engine)),
+            Binder(catalog, PostgresPinStore(engine)),
         )
         stack.push_async_callback(access.drain)
         server = EdgeServer(
-            services=_services(access),
+            services=_services(access, catalog),
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
@@ -189,9 +195,15 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
     return OwnerAuthority(MeteredOwner(client, metrics.owner_call))
 
 
-def _services(access: AccessPath) -> list[ServedService]:
-    writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
-    return [record_service(writes, RecordReads(access))]
+def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
+    writer = HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+    ports = RecordPorts(
+        writes=RecordWrites(access, writer),
+        changes=RecordChanges(access, writer),
+        reads=RecordReads(access),
+        searches=RecordSearch(access),
+    )
+    return [record_service(ports), binding_service(BindingReads(access, catalog))]
 
 
 async def _listening(server: EdgeServer, address: str) -> int:
