@@ -1,6 +1,6 @@
 """What the use cases need from outside. Wiring hands in what fulfils it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -58,7 +58,7 @@ class Pin:
     options_revision: str
     resource: ResourceIdentity
     capabilities: frozenset[str]
-    create_time: datetime | None = None
+    create_time: datetime | None = field(default=None, compare=False)
     """When it was committed; ``None`` before that."""
 
 
