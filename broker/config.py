@@ -7,19 +7,29 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
+from broker.certificates import CertificateError, check_authorities, check_chain, check_key
 from providers.address import is_guarded, is_postgres
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
+SECRET_BYTES_MAX: Final = 8 * 1024
+WORKERS_MAX: Final = 64
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
 Algorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
@@ -41,10 +51,19 @@ class ServerSettings(_Frozen):
     tls_certificate_file: Path | None = None
     """PEM chain of the server. Together with ``tls_key_file``."""
     tls_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    """PEM of authorities. With it, only clients with a certificate of theirs are served."""
+    workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] = 1
+    """How many processes serve. Each has pools of its own."""
+    max_connection_age_seconds: Annotated[float, Field(ge=1, le=86_400)] = 1_800.0
+    """After it a client is told to connect anew, so that connections spread over the workers."""
+    health_listen: str | None = None
+    """``host:port`` of the health service alone, in plaintext; absent: none."""
     reflection: bool = False
     """Whether server reflection is served."""
     metrics_listen: str | None = None
-    """``host:port`` of the Prometheus endpoint; absent: none."""
+    """``host:port`` of the Prometheus endpoint; absent: none. Worker 0 takes this port, worker 1
+    the next one, and so on."""
     drain_seconds: Annotated[float, Field(gt=0, le=300)] = 30.0
     """How long running calls may take after SIGTERM."""
 
@@ -100,8 +119,16 @@ class StoreSettings(_Frozen):
     """The broker's own PostgreSQL schema."""
 
     dsn: SecretStr
-    """``postgresql://…`` of the runtime role."""
+    """``postgresql://…`` of the runtime role. Given here or by ``dsn_file``."""
+    dsn_file: Path | None = None
+    """The file that holds ``dsn``, such as a mounted secret. Read once, at start."""
     pool_size: Annotated[int, Field(ge=1, le=100)] = 4
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_dsn(cls, given: Any) -> Any:
+        file = given.get("dsn_file")
+        return given if file is None else _with_secrets(given, {"dsn": file})
 
 
 class ProviderSettings(_Frozen):
@@ -119,6 +146,14 @@ class ProviderSettings(_Frozen):
     enabled: bool = True
     options: Mapping[str, object] = Field(default_factory=dict, repr=False)
     """The adapter's own options; it checks them when it is opened."""
+    option_files: Mapping[str, Path] = Field(default_factory=dict)
+    """Options that are secrets: the name of each, and the file that holds it. Read at start."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_options(cls, given: Any) -> Any:
+        files = given.get("option_files") or {}
+        return {**given, "options": _with_secrets(given.get("options") or {}, files)}
 
 
 class Settings(BaseSettings):
@@ -147,6 +182,32 @@ class Settings(BaseSettings):
         return env_settings, init_settings
 
 
+def read_secret(file: Path) -> str:
+    """Return the one secret that a file holds, without the space around it.
+
+    Raises:
+        ValueError: empty, more than 8 KiB, or not UTF-8. The message does not repeat it.
+        OSError: the file cannot be read.
+    """
+    with file.open("rb") as opened:
+        content = opened.read(SECRET_BYTES_MAX + 1)
+    try:
+        secret = content.decode().strip()
+    except UnicodeDecodeError:
+        secret = ""
+    if not secret or len(content) > SECRET_BYTES_MAX:
+        raise ValueError(f"{file} must hold one secret of at most {SECRET_BYTES_MAX} bytes")
+    return secret
+
+
+def _with_secrets(given: Mapping[str, Any], files: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return settings with those that stand in files of their own; each may be given only once."""
+    twice = sorted(given.keys() & files.keys())
+    if twice:
+        raise ValueError(f"{twice[0]} is given twice: as it is, and as a file")
+    return {**given, **{name: read_secret(Path(file)) for name, file in files.items()}}
+
+
 def load_settings(file: Path) -> Settings:
     """Read settings from a TOML file and the environment.
 
@@ -154,7 +215,17 @@ def load_settings(file: Path) -> Settings:
         pydantic.ValidationError: names each setting that is missing or wrong.
         OSError, tomllib.TOMLDecodeError: the file cannot be read.
     """
-    return Settings(**tomllib.loads(file.read_text(encoding="utf-8")))
+    return parse_settings(file.read_text(encoding="utf-8"))
+
+
+def parse_settings(text: str) -> Settings:
+    """Read settings from TOML and the environment.
+
+    Raises:
+        pydantic.ValidationError: names each setting that is missing or wrong.
+        tomllib.TOMLDecodeError: not TOML.
+    """
+    return Settings(**tomllib.loads(text))
 
 
 def verify(settings: Settings, *, development: bool) -> None:
@@ -186,12 +257,51 @@ def _verify_server(server: ServerSettings) -> None:
         )
     if server.tls_certificate_file is None and not is_loopback(server.listen):
         raise UnsafeConfigurationError("server.listen beyond loopback needs a certificate")
+    if server.tls_certificate_file is None and server.client_ca_file is not None:
+        raise UnsafeConfigurationError("server.client_ca_file needs a certificate of the server")
+    if server.health_listen is not None:
+        _verify_address("server.health_listen", server.health_listen)
+    _verify_ports(server)
+    _verify_certificates(server)
 
 
 def _verify_address(name: str, address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > PORT_MAX:
         raise UnsafeConfigurationError(f"{name} must be host:port")
+
+
+def _verify_ports(server: ServerSettings) -> None:
+    """Refuse ports that meet, also of different hosts: a host may be a name."""
+    first = _port(server.metrics_listen)
+    if first + server.workers - 1 > PORT_MAX:
+        raise UnsafeConfigurationError("server.metrics_listen: too few ports for the workers")
+    taken = [_port(server.listen), _port(server.health_listen)]
+    taken += range(first, first + server.workers) if first else ()
+    taken = [port for port in taken if port]
+    if len(taken) != len(set(taken)):
+        raise UnsafeConfigurationError(
+            "server.listen, server.health_listen and server.metrics_listen, of which each worker "
+            "takes a port, must not meet"
+        )
+
+
+def _port(address: str | None) -> int:
+    return int(address.rpartition(":")[2]) if address else 0
+
+
+def _verify_certificates(server: ServerSettings) -> None:
+    setting = "server.tls_key_file"
+    try:
+        if server.tls_key_file is not None and server.tls_certificate_file is not None:
+            key = check_key(server.tls_key_file)
+            setting = "server.tls_certificate_file"
+            check_chain(server.tls_certificate_file, key)
+        if server.client_ca_file is not None:
+            setting = "server.client_ca_file"
+            check_authorities(server.client_ca_file)
+    except CertificateError as error:
+        raise UnsafeConfigurationError(f"{setting}: {error}") from error
 
 
 def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:

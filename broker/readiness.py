@@ -1,9 +1,10 @@
 """Whether everything a call needs answers; and what refuses to be served with at all."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,6 +12,7 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.catalog import CatalogEntry
 from broker.domain.errors import BrokerError
 from broker.store.fitness import SchemaUnfitError, check_schema
+from broker.telemetry.logs import describe, logger
 from providers.errors import NegotiationRefusedError, ProviderError, ResourceMismatchError
 
 LOOK_SECONDS: Final = 2.0
@@ -21,12 +23,15 @@ class ConfigurationError(Exception):
     """What is configured must not be served with. The message names it; the process ends."""
 
 
-class Serving(Protocol):
-    """Takes whether calls should come here."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What answered at one moment: all that a call may need, and each enabled provider by id."""
 
-    def __call__(self, *, serving: bool) -> None:
-        """Say so through health."""
-        ...
+    ready: bool
+    providers: Mapping[str, bool]
+
+
+Tell = Callable[[Look], None]
 
 
 class Readiness:
@@ -59,22 +64,19 @@ class Readiness:
             except ProviderError:
                 continue
 
-    async def look(self) -> bool:
-        """Tell whether everything answers now."""
-        try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                await self._verifier.load()
-            await check_schema(self._engine, timeout=LOOK_SECONDS)
-            for entry in self._entries:
-                await entry.provider.ready(timeout=LOOK_SECONDS)
-        except (BrokerError, ProviderError, SchemaUnfitError, TimeoutError):
-            return False
-        return True
+    async def look(self) -> Look:
+        """Ask everything at once whether it answers now."""
+        ours, *answers = await asyncio.gather(
+            _answers(self._ask_ours()),
+            *(_answers(entry.provider.ready(timeout=LOOK_SECONDS)) for entry in self._entries),
+        )
+        ids = [entry.provider_id for entry in self._entries]
+        return Look(ours and all(answers), dict(zip(ids, answers, strict=True)))
 
     @asynccontextmanager
-    async def watched(self, tell: Serving) -> AsyncIterator[None]:
-        """Tell health now, and again every two seconds until the context ends."""
-        tell(serving=await self.look())
+    async def watched(self, tell: Tell) -> AsyncIterator[None]:
+        """Tell now, and again every two seconds until the context ends."""
+        tell(await self.look())
         watching = asyncio.create_task(self._watch(tell))
         try:
             yield
@@ -83,7 +85,23 @@ class Readiness:
             with suppress(asyncio.CancelledError):
                 await watching
 
-    async def _watch(self, tell: Callable[..., None]) -> None:
+    async def _ask_ours(self) -> None:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await self._verifier.load()
+        await check_schema(self._engine, timeout=LOOK_SECONDS)
+
+    async def _watch(self, tell: Tell) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            tell(serving=await self.look())
+            tell(await self.look())
+
+
+async def _answers(question: Awaitable[None]) -> bool:
+    try:
+        await question
+    except (BrokerError, ProviderError, SchemaUnfitError, TimeoutError):
+        return False
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer; the watch goes on
+        logger("readiness").error("look_failed", **describe(error))
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -20,13 +21,18 @@ from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
 from broker.config import IssuerSettings, OwnerSettings, ProviderSettings, ServerSettings, Settings
 from broker.domain.ports import AuthorityPort
-from broker.readiness import ConfigurationError, Readiness
+from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
+from broker.server.binding_servicer import binding_service
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.record_servicer import record_service
+from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
+from broker.services.bindings import BindingReads
+from broker.services.head_writer import HeadWriter
+from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
+from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
@@ -36,8 +42,21 @@ from providers.migration import open_engine
 from providers.registry import adapter
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What is a worker's own among those that share the settings.
+
+    ``number`` counts the workers from 0; ``listen`` stands in for the setting; ``tell`` is told
+    what answers, again and again.
+    """
+
+    number: int = 0
+    listen: str
+    tell: Tell
+
+
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[str]:
+async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator[str]:
     """Serve from here until the context ends; gives ``host:port``. Then drain and close.
 
     What cannot be reached does not stop the start: the broker then serves, and its health says
@@ -47,40 +66,48 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         ConfigurationError: a setting does not fit, a live resource is not fit, or the address
             cannot be listened on.
     """
+    part = part or Part(listen=settings.server.listen, tell=lambda _: None)
     async with AsyncExitStack() as stack:
-        metrics = _metrics(settings.server, stack)
+        metrics = _metrics(settings.server, part.number, stack)
         engine = _engine(settings, stack)
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
+        catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
         access = AccessPath(
             _authority(settings.owner, metrics, stack),
-            Binder(Catalog(entries), PostgresPinStore(engine)),
+            Binder(catalog, PostgresPinStore(engine)),
         )
         stack.push_async_callback(access.drain)
         server = EdgeServer(
-            services=_services(access),
+            services=_services(access, catalog),
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
-            listener=_listener(settings.server),
+            listener=_listener(settings.server, part.listen),
             reflect=settings.server.reflection,
         )
         readiness = Readiness(engine, verifier, entries)
         await readiness.refuse_unfit()
-        port = await _listening(server, settings.server.listen)
+        port = await _listening(server, part.listen)
         stack.push_async_callback(server.drain, settings.server.drain_seconds)
-        await stack.enter_async_context(readiness.watched(server.ready))
-        yield f"{settings.server.listen.rpartition(':')[0]}:{port}"
+        await stack.enter_async_context(readiness.watched(partial(_tell, server, part)))
+        yield f"{part.listen.rpartition(':')[0]}:{port}"
 
 
-def _metrics(server: ServerSettings, stack: AsyncExitStack) -> Metrics:
+def _tell(server: EdgeServer, part: Part, look: Look) -> None:
+    server.ready(serving=look.ready)
+    part.tell(look)
+
+
+def _metrics(server: ServerSettings, worker: int, stack: AsyncExitStack) -> Metrics:
     metrics = Metrics()
     if server.metrics_listen is not None:
-        host, _, port = server.metrics_listen.rpartition(":")
+        host, _, first = server.metrics_listen.rpartition(":")
+        port = int(first) + worker if int(first) else 0
         try:
-            _, stop = serve_metrics(metrics, int(port), host)
+            _, stop = serve_metrics(metrics, port, host.strip("[]"))
         except OSError as error:
-            raise ConfigurationError(f"server.metrics_listen: {error}") from error
+            raise ConfigurationError(f"server.metrics_listen: port {port}: {error}") from error
         stack.callback(stop)
     return metrics
 
@@ -169,9 +196,15 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
     return OwnerAuthority(MeteredOwner(client, metrics.owner_call))
 
 
-def _services(access: AccessPath) -> list[ServedService]:
-    writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
-    return [record_service(writes, RecordReads(access))]
+def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
+    writer = HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+    ports = RecordPorts(
+        writes=RecordWrites(access, writer),
+        changes=RecordChanges(access, writer),
+        reads=RecordReads(access),
+        searches=RecordSearch(access),
+    )
+    return [record_service(ports), binding_service(BindingReads(access, catalog))]
 
 
 async def _listening(server: EdgeServer, address: str) -> int:
@@ -184,11 +217,17 @@ async def _listening(server: EdgeServer, address: str) -> int:
         ) from error
 
 
-def _listener(server: ServerSettings) -> Listener:
+def _listener(server: ServerSettings, address: str) -> Listener:
+    age = server.max_connection_age_seconds
     if server.tls_certificate_file is None or server.tls_key_file is None:
-        return Listener(address=server.listen)
-    pair = (server.tls_key_file.read_bytes(), server.tls_certificate_file.read_bytes())
-    return Listener(address=server.listen, credentials=grpc.ssl_server_credentials([pair]))
+        return Listener(address=address, connection_age_s=age)
+    authorities = server.client_ca_file
+    credentials = grpc.ssl_server_credentials(
+        [(server.tls_key_file.read_bytes(), server.tls_certificate_file.read_bytes())],
+        root_certificates=None if authorities is None else authorities.read_bytes(),
+        require_client_auth=authorities is not None,
+    )
+    return Listener(address=address, credentials=credentials, connection_age_s=age)
 
 
 class SystemClock:

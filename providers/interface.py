@@ -34,26 +34,28 @@ General clauses
 from abc import ABC, abstractmethod
 
 from providers.capabilities import Capability
+from providers.deliveries import (
+    Acquired,
+    AcquireRequest,
+    EffectFound,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffects,
+    PendingEffectsRequest,
+)
 from providers.errors import CapabilityMissingError
 from providers.model import WriteSet
 from providers.requests import (
-    Acquired,
-    AcquireRequest,
     Candidates,
     CandidatesRequest,
     CommitOutcome,
-    EffectFound,
-    EffectRequest,
     Export,
     ExportRequest,
     KeyQuery,
     KeysFound,
-    LeaseRequest,
     Loaded,
     LoadRequest,
     Negotiated,
-    PendingEffects,
-    PendingEffectsRequest,
     RevisionsPage,
     RevisionsRequest,
     SearchPage,
@@ -161,14 +163,21 @@ class IMemoryProvider(ABC):
         """
 
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
-        """Return a page of heads in search order. Laws come with the search issue.
+        """Return a page of heads in search order.
 
-        - S-1. Scope filters act inside the query, before any limit.
-        - S-2. Order is update time descending, then record id ascending; heads that do not change
-          are neither skipped nor
-          repeated across pages.
-        - S-3. Text is a literal: no character is a wildcard.
-        - S-4. Forgotten records are never returned.
+        - S-1. Every filter acts inside the query, before any limit: what another agent, project or
+          tenant has never costs a place on the page, and agents compare byte for byte.
+        - S-2. Order is update time descending, then record id ascending, byte for byte; heads that
+          do not change are neither skipped nor repeated across pages, whatever others do.
+        - S-3. ``text`` is found where it stands, whole, in the type, the title, the content or one
+          tag; in nothing else, and in no two of them together. A tag is had where one is equal.
+          Both are compared as ``folding.folded`` gives them: case and composition do not count,
+          and every character means itself: none is a wildcard, a space or an escape.
+        - S-4. Forgotten records are never returned, also where their state is asked for.
+        - S-5. Importance is compared as a number, both bounds included; ``updated_from`` is
+          included and ``updated_before`` is not.
+        - S-6. ``more`` is true exactly when a later page would hold something.
+        - S-7. One round trip.
         """
         raise CapabilityMissingError(Capability.SEARCH)
 

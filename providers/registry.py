@@ -19,8 +19,9 @@ class Adapter:
 
     ``open`` checks the options and returns a provider; it raises ValueError or TypeError naming the
     option and does no I/O. ``migrate`` takes the store's address and the name of the role that
-    serves; ``init_resource`` the address, the resource id and the generation. Both are an
-    operator's.
+    serves; ``init_resource`` the address, the resource id and the generation: it refuses a marker
+    that is there, as NegotiationRefusedError with the fact ``marker`` where it says the same and as
+    ResourceMismatchError where not. Both are an operator's.
     """
 
     version: str

@@ -6,10 +6,10 @@ Clauses that govern them stand in ``interface.py``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isnan
 
 from providers.capabilities import Capability
 from providers.model import (
-    AcceptedEffect,
     IdempotencyReceipt,
     Kind,
     ProjectKey,
@@ -215,9 +215,12 @@ class RevisionsPage:
     more: bool = False
 
 
+SEARCH_LIMIT_MAX = 100
+
+
 @dataclass(frozen=True, slots=True)
 class SearchPosition:
-    """Where a page ended: the order is update time descending, then record id ascending."""
+    """Where a page ended: its last record, as it was on the page. See S-2."""
 
     update_time: datetime
     record_id: str
@@ -227,10 +230,12 @@ class SearchPosition:
 class SearchRequest:
     """Heads of one agent, or of all agents where ``agent_id`` is ``None``.
 
-    Empty sets do not filter. ``limit`` 1-100.
+    Empty sets do not filter, and neither does an empty text; all tags must be there. For what a
+    filter means see clauses S-1 to S-5.
 
-    ``text`` is a substring of type, title, content or a tag; case is folded. Every tag must be
-    present, case folded. Importance bounds are inclusive; times are half-open.
+    Raises:
+        ValueError: ``limit`` is not 1-100, a bound of importance is no number, or a time has no
+            zone.
     """
 
     project: ProjectKey
@@ -246,6 +251,17 @@ class SearchRequest:
     updated_before: datetime | None = None
     after: SearchPosition | None = None
     limit: int = 50
+
+    def __post_init__(self) -> None:
+        """Refuse what no adapter could answer."""
+        if not 1 <= self.limit <= SEARCH_LIMIT_MAX:
+            raise ValueError(f"limit is 1-{SEARCH_LIMIT_MAX}")
+        if any(isnan(each or 0.0) for each in (self.importance_min, self.importance_max)):
+            raise ValueError("a bound of importance is no number")
+        ends = None if self.after is None else self.after.update_time
+        times = (self.updated_from, self.updated_before, ends)
+        if any(time is not None and time.tzinfo is None for time in times):
+            raise ValueError("a time has no zone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,75 +324,7 @@ class Export:
     exceeded: str | None = None
 
 
-# -------------------- delivery
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcquireRequest:
-    """Asks for the delivery lease of one effect. ``lease_ms`` 1-3,600,000."""
-
-    project: ProjectKey
-    run_id: str
-    receipt_id: str
-    lease_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """The lease; ``token`` is ``None`` when delivered, leased, or behind an earlier effect."""
-
-    token: str | None
-    effect: AcceptedEffect | None
-    delivered: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRequest:
-    """Names a lease that is to be acknowledged or released."""
-
-    project: ProjectKey
-    run_id: str
-    receipt_id: str
-    token: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectRequest:
-    """Asks for one effect of one run."""
-
-    project: ProjectKey
-    run_id: str
-    receipt_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class EffectFound:
-    """The effect and where its delivery stands.
-
-    ``effect`` is ``None`` when the run has no such effect.
-    """
-
-    effect: AcceptedEffect | None
-    delivered: bool = False
-    last_code: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingEffectsRequest:
-    """Undelivered effects of one run in stream order, after a sequence. ``limit`` 1-100."""
-
-    project: ProjectKey
-    run_id: str
-    after_sequence: int
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class PendingEffects:
-    """The page, and whether more follows."""
-
-    effects: tuple[EffectFound, ...]
-    more: bool
+# -------------------- tombstones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,33 +18,42 @@ from broker.authority.context import Context, disagreement, read_context
 from broker.authority.permissions import first_of, holds, judge_grants, judge_token
 from broker.authority.selection import read_selection
 from broker.domain.authority import Authorized, Need, Permission, RunSelection
-from broker.domain.call import Call, RunScope
+from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
     AuthorityResponseInvalidError,
     BrokerError,
     RunSelectionChangedError,
+    RunSelectionNotFoundError,
 )
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
+_Answer = owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse
 
-class RunAuthoritySource(Protocol):
+
+class AuthoritySource(Protocol):
     """Answers what the owner says now. ``broker.authority.client.OwnerClient`` does."""
 
     async def run_authority(
         self, call: Call, scope: RunScope, permission: str
     ) -> owners.GetRunAuthorityResponse:
-        """Ask once; errors as there."""
+        """Ask once about a run; errors as there."""
+        ...
+
+    async def project_authority(
+        self, call: Call, scope: ProjectScope, permission: str
+    ) -> owners.GetProjectAuthorityResponse:
+        """Ask once about a project as a whole; errors as there."""
         ...
 
 
 class OwnerAuthority:
     """Judges every call by what the owner says at that moment; keeps no state (004-01)."""
 
-    def __init__(self, owner: RunAuthoritySource) -> None:
+    def __init__(self, owner: AuthoritySource) -> None:
         self._owner = owner
 
-    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         """Check ①: one owner round trip (004-05..13).
 
         Raises:
@@ -82,29 +91,37 @@ class OwnerAuthority:
         return second
 
     async def _ask(
-        self, call: Call, scope: RunScope, need: Need
-    ) -> tuple[owners.GetRunAuthorityResponse, Context]:
+        self, call: Call, scope: RunScope | ProjectScope, need: Need
+    ) -> tuple[_Answer, Context]:
         judge_token(call.caller, scope, need)
-        answer = await self._owner.run_authority(call, scope, first_of(need))
+        permission = first_of(need)
+        answer: _Answer
+        if isinstance(scope, RunScope):
+            answer = await self._owner.run_authority(call, scope, permission)
+        else:
+            answer = await self._owner.project_authority(call, scope, permission)
         return answer, read_context(answer)
 
 
 def _judged(
-    answer: owners.GetRunAuthorityResponse,
+    answer: _Answer,
     context: Context,
     need: Need,
     call: Call,
-    scope: RunScope,
+    scope: RunScope | ProjectScope,
 ) -> Authorized:
     """Judge the permissions, and put together what the broker may know."""
     judge_grants(context, need, scope.project_id)
+    selection: RunSelection | BrokerError = RunSelectionNotFoundError("the call names no run")
+    if isinstance(answer, owners.GetRunAuthorityResponse) and isinstance(scope, RunScope):
+        selection = read_selection(answer, context.tenant_id, scope)
     return Authorized(
         call=call,
         scope=scope,
         tenant_id=context.tenant_id,
         membership_revision=context.membership_revision,
         grants_write=holds(context, Permission.WRITE_PROJECTS, scope.project_id),
-        selection=read_selection(answer, context.tenant_id, scope),
+        selection=selection,
     )
 
 

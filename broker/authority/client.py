@@ -1,13 +1,17 @@
 """Asks the owner: one RPC for each question, nothing kept."""
 
+from __future__ import annotations
+
 import asyncio
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
 from grpc import aio
 
 from broker.authority.channel import ANSWER_BYTES_MAX, OwnerSettings, open_channel
-from broker.domain.call import Call, RunScope
+from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
     AuthorityUnavailableError,
@@ -19,7 +23,10 @@ from broker.domain.errors import (
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 _SERVICE = owners.DESCRIPTOR.services_by_name["ProjectsConfigService"]
-_RUN_AUTHORITY = f"/{_SERVICE.full_name}/{_SERVICE.methods_by_name['GetRunAuthority'].name}"
+
+_Request = TypeVar("_Request", owners.GetRunAuthorityRequest, owners.GetProjectAuthorityRequest)
+_Response = TypeVar("_Response", owners.GetRunAuthorityResponse, owners.GetProjectAuthorityResponse)
+_Method: TypeAlias = "aio.UnaryUnaryMultiCallable[_Request, bytes]"
 
 _PROJECT_UNKNOWN = frozenset({grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.NOT_FOUND})
 _UNAVAILABLE = frozenset(
@@ -51,9 +58,14 @@ class OwnerClient:
     def __init__(self, settings: OwnerSettings) -> None:
         self._timeout_s = settings.timeout_s
         self._channel = open_channel(settings)
-        self._run_authority: aio.UnaryUnaryMultiCallable[owners.GetRunAuthorityRequest, bytes] = (
+        self._run_authority: _Method[owners.GetRunAuthorityRequest] = self._channel.unary_unary(
+            _method("GetRunAuthority"),
+            request_serializer=owners.GetRunAuthorityRequest.SerializeToString,
+        )
+        self._project_authority: _Method[owners.GetProjectAuthorityRequest] = (
             self._channel.unary_unary(
-                _RUN_AUTHORITY, request_serializer=owners.GetRunAuthorityRequest.SerializeToString
+                _method("GetProjectAuthority"),
+                request_serializer=owners.GetProjectAuthorityRequest.SerializeToString,
             )
         )
 
@@ -73,37 +85,55 @@ class OwnerClient:
             DeadlineExceededError: the call's own time ran out.
         """
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
-        left = call.remaining()
-        if left <= 0.0:
-            raise DeadlineExceededError(outcome_unknown=call.commit_sent)
-        outcome = await self._send(request, call, min(self._timeout_s, left))
-        if isinstance(outcome, grpc.StatusCode):
-            raise _refusal(outcome, call, permission)
-        answer = _decoded(outcome)
-        if answer is None:
-            raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")
-        return answer
+        outcome = await self._ask(self._run_authority, request, call, permission)
+        return _decoded(outcome, owners.GetRunAuthorityResponse)
+
+    async def project_authority(
+        self, call: Call, scope: ProjectScope, permission: str
+    ) -> owners.GetProjectAuthorityResponse:
+        """Ask once for the caller's authority on a project, without naming a run.
+
+        Raises:
+            What ``run_authority`` raises.
+        """
+        request = owners.GetProjectAuthorityRequest(project_id=scope.project_id)
+        outcome = await self._ask(self._project_authority, request, call, permission)
+        return _decoded(outcome, owners.GetProjectAuthorityResponse)
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""
         await self._channel.close()
 
-    async def _send(
-        self, request: owners.GetRunAuthorityRequest, call: Call, timeout_s: float
-    ) -> bytes | grpc.StatusCode:
-        # Statuses are handed back, not chained: the owner's text could repeat the token.
-        try:
-            answer: bytes = await self._run_authority(
-                request, timeout=timeout_s, metadata=_metadata(call)
-            )
-        except aio.AioRpcError as error:
-            return error.code()
-        except (aio.UsageError, asyncio.CancelledError):
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            return grpc.StatusCode.UNAVAILABLE  # the channel was closed
-        return answer
+    async def _ask(
+        self, method: _Method[_Request], request: _Request, call: Call, permission: str
+    ) -> bytes:
+        left = call.remaining()
+        if left <= 0.0:
+            raise DeadlineExceededError(outcome_unknown=call.commit_sent)
+        outcome = await _send(method, request, call, min(self._timeout_s, left))
+        if isinstance(outcome, grpc.StatusCode):
+            raise _refusal(outcome, call, permission)
+        return outcome
+
+
+async def _send(
+    method: _Method[_Request], request: _Request, call: Call, timeout_s: float
+) -> bytes | grpc.StatusCode:
+    # Statuses are handed back, not chained: the owner's text could repeat the token.
+    try:
+        answer: bytes = await method(request, timeout=timeout_s, metadata=_metadata(call))
+    except aio.AioRpcError as error:
+        return error.code()
+    except (aio.UsageError, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return grpc.StatusCode.UNAVAILABLE  # the channel was closed
+    return answer
+
+
+def _method(name: str) -> str:
+    return f"/{_SERVICE.full_name}/{_SERVICE.methods_by_name[name].name}"
 
 
 def _metadata(call: Call) -> tuple[tuple[str, str], ...]:
@@ -126,10 +156,8 @@ def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerErro
     return AuthorityUnavailableError("the owner of projects cannot be asked now; try again")
 
 
-def _decoded(answer: bytes) -> owners.GetRunAuthorityResponse | None:
-    if len(answer) > ANSWER_BYTES_MAX:
-        return None
-    try:
-        return owners.GetRunAuthorityResponse.FromString(answer)
-    except DecodeError:
-        return None
+def _decoded(answer: bytes, form: type[_Response]) -> _Response:
+    with suppress(DecodeError):
+        if len(answer) <= ANSWER_BYTES_MAX:
+            return form.FromString(answer)
+    raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")

@@ -37,7 +37,9 @@ class Context:
     grants: Grants
 
 
-def read_context(answer: owners.GetRunAuthorityResponse) -> Context:
+def read_context(
+    answer: owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse,
+) -> Context:
     """Check every field of the statement for its form (004-13).
 
     Raises:

@@ -2,7 +2,7 @@
 
 from broker.authority.context import PROJECT, TENANT, Context
 from broker.domain.authority import Need, Permission
-from broker.domain.call import Caller, RunScope
+from broker.domain.call import Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     PermissionMissingError,
     TokenBindingMismatchError,
@@ -26,7 +26,7 @@ _GRANTED = {
 _ON_PROJECT_ONLY = frozenset({Permission.READ_RUN_SELECTION})
 
 
-def judge_token(caller: Caller, scope: RunScope, need: Need) -> None:
+def judge_token(caller: Caller, scope: RunScope | ProjectScope, need: Need) -> None:
     """Judge what the token alone decides: purpose, then bounds, then whether it must be unbound.
 
     Raises:
@@ -38,7 +38,7 @@ def judge_token(caller: Caller, scope: RunScope, need: Need) -> None:
         raise TokenPurposeBoundError("the token is bound to a purpose; use a general one")
     if caller.bound_project_id not in {None, scope.project_id}:
         raise TokenBindingMismatchError("the token is bound to another project")
-    if caller.bound_run_id not in {None, scope.run_id}:
+    if isinstance(scope, RunScope) and caller.bound_run_id not in {None, scope.run_id}:
         raise TokenBindingMismatchError("the token is bound to another run")
     if need.unbound and caller.bound:
         raise TokenBoundError("this needs a token that is bound to no project and no run")

@@ -52,7 +52,7 @@ class Binder:
             self._remembered.move_to_end(key)
             check_selection(pin, selection)
         capabilities = frozenset(c for c in Capability if c in pin.capabilities)
-        return Bound(entry.provider, entry.provider_id, capabilities)
+        return Bound(entry.provider, entry.provider_id, capabilities, pin)
 
     def _remember(self, key: _Key, pin: Pin) -> None:
         self._remembered[key] = pin

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from broker.domain.authority import Candidate
 from broker.domain.errors import ProviderSelectionInvalidError
+from broker.domain.ports import ProviderInfo
 from providers.capabilities import EARLIER_SETS, Capability
 from providers.interface import IMemoryProvider
 
@@ -33,6 +34,21 @@ class Catalog:
             if entry.provider_id in self._entries:
                 raise ValueError(f"provider id {entry.provider_id} stands in the catalog twice")
             self._entries[entry.provider_id] = entry
+
+    def providers(self) -> tuple[ProviderInfo, ...]:
+        """Return every entry as callers may know it, sorted by id."""
+        return tuple(
+            ProviderInfo(
+                provider_id=entry.provider_id,
+                adapter_version=entry.adapter_version,
+                options_schema_version=entry.options_schema_version,
+                options_revision=entry.options_revision,
+                hosting=entry.hosting,
+                advertised=tuple(sorted(entry.advertised)),
+                enabled=entry.enabled,
+            )
+            for _, entry in sorted(self._entries.items())
+        )
 
     def match(self, candidate: Candidate) -> CatalogEntry:
         """Return the entry that a run's candidate equals in every field.

@@ -13,6 +13,8 @@ from providers.requests import (
     Negotiated,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
 )
 
 T = TypeVar("T")
@@ -52,6 +54,10 @@ class MeteredProvider(IMemoryProvider):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         """See ``IMemoryProvider.revisions``."""
         return await self._told("revisions", self._provider.revisions(request, timeout=timeout))
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.search``."""
+        return await self._told("search", self._provider.search(request, timeout=timeout))
 
     async def _told(self, operation: str, work: Awaitable[T]) -> T:
         started = time.perf_counter()

@@ -1,19 +1,20 @@
-"""``broker``: serve, migrate, init-resource, dev."""
+"""``broker``: serve, migrate, init-resource, dev.
+
+A command imports what it needs when it runs: a supervisor must not load gRPC.
+"""
 
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import uvloop
-from pydantic import ValidationError
-from sqlalchemy.exc import DBAPIError
 
-from broker.cli import operations
-from providers.registry import NATIVE
+from broker.cli.choices import Schema
+from broker.cli.refusals import SETTINGS_REFUSALS, readable
+from broker.config import WORKERS_MAX, read_secret
 
 app = typer.Typer(
     name="broker",
@@ -24,35 +25,69 @@ app = typer.Typer(
 )
 
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
+DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"
 
 
 @app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="Settings, as TOML.", dir_okay=False)],
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=WORKERS_MAX, help="Processes; wins over server.workers."),
+    ] = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Never migrates."""
-    _run(operations.serve(config))
+    from broker.cli import processes
+
+    try:
+        with processes.reserved_start(config, workers) as start:
+            if start.is_supervised:
+                if not processes.supervise(start):
+                    _end("not every worker ended in time")
+            else:
+                from broker.cli import operations
+
+                _run(lambda: operations.serve(start.settings, start.listen))
+    except (*SETTINGS_REFUSALS, processes.CannotServeError) as error:
+        _end(readable(error))
 
 
 @app.command()
 def migrate(
     runtime_role: Annotated[str, typer.Option(help="The role that serves; it gets its grants.")],
-    schema: Annotated[
-        operations.Schema, typer.Option(help="Which schema of the database.")
-    ] = operations.Schema.ALL,
+    schema: Annotated[Schema, typer.Option(help="Which schema of the database.")] = Schema.ALL,
 ) -> None:
-    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat."""
-    _run(operations.migrate(_migration_dsn(), runtime_role, schema))
+    """Bring the database in BROKER_MIGRATION_DSN to the newest revision. Safe to repeat.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
+    from broker.cli import operations
+
+    _run(lambda: operations.migrate(_migration_dsn(), runtime_role, schema))
 
 
 @app.command()
 def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
     generation: Annotated[int, typer.Option(min=1, help="Its life; 1 for a new one.")],
-    adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = NATIVE,
+    adapter: Annotated[
+        str | None, typer.Option(help="The adapter of the resource; the native one by default.")
+    ] = None,
+    if_absent: Annotated[
+        bool, typer.Option("--if-absent", help="Accept a marker that says the same already.")
+    ] = False,
 ) -> None:
-    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""
-    _run(operations.init_resource(_migration_dsn(), adapter, resource_id, generation))
+    """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one.
+
+    BROKER_MIGRATION_DSN_FILE may name a file that holds the address instead.
+    """
+    from broker.cli import operations
+
+    _run(
+        lambda: operations.init_resource(
+            _migration_dsn(), adapter, resource_id, generation, if_absent=if_absent
+        )
+    )
 
 
 @app.command()
@@ -60,39 +95,49 @@ def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
 ) -> None:
-    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens."""
-    _run(operations.dev(data, port))
+    """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
+
+    Where BROKER_DEV_POSTGRES_DSN holds the runtime role's address of a database that was migrated
+    and has its marker, or BROKER_DEV_POSTGRES_DSN_FILE names a file that does, no PostgreSQL is
+    started: that one is used.
+    """
+    from broker.cli import operations
+
+    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN)))
 
 
 def _migration_dsn() -> str:
-    dsn = os.environ.get(MIGRATION_DSN, "")
-    if not dsn:
+    dsn = _dsn(MIGRATION_DSN)
+    if dsn is None:
         _end(f"set {MIGRATION_DSN} to the address of the database, with the role that owns it")
     return dsn
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; what an operator can mend ends the process with one readable line."""
+def _dsn(variable: str) -> str | None:
+    """Return the address in a variable, or in the file that ``<variable>_FILE`` names."""
+    dsn, file = os.environ.get(variable), os.environ.get(f"{variable}_FILE")
+    if not file:
+        return dsn or None
+    if dsn:
+        _end(f"set {variable} or {variable}_FILE, not both")
     try:
-        uvloop.run(work)
+        return read_secret(Path(file))
+    except (OSError, ValueError) as error:
+        _end(f"{variable}_FILE: {error}")
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run to the end; what an operator can mend ends the process with one readable line."""
+    import uvloop
+
+    from broker.cli import operations
+
+    try:
+        uvloop.run(work())
     except operations.REFUSALS as error:
-        _end(_readable(error))
+        _end(readable(error))
     except asyncio.CancelledError:
         _end("stopped")
-
-
-def _readable(error: BaseException) -> str:
-    if isinstance(error, ValidationError):
-        # The values stay out: a setting may be a secret.
-        problems = [
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
-            for problem in error.errors(include_input=False, include_url=False)
-        ]
-        return "; ".join(problems)
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        # What the driver said; the statement stays out.
-        error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _end(message: str) -> NoReturn:

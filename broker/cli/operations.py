@@ -1,60 +1,50 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
-import tomllib
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import asyncpg
-from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.config import UnsafeConfigurationError, load_settings, verify, verify_dsn
+from broker.cli.choices import Schema
+from broker.cli.refusals import SETTINGS_REFUSALS
+from broker.config import Settings, verify_dsn
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
-from broker.wiring import serving
-from providers.errors import ProviderError
+from broker.wiring import Part, serving
+from providers.errors import NegotiationRefusedError, ProviderError
 from providers.migration import migrate as migrate_schema
 from providers.registry import NATIVE, adapter
-
-
-class Schema(StrEnum):
-    """The schemas of a broker's database."""
-
-    ALL = "all"
-    KNOWLEDGE = "knowledge"
-    MEMORY = "memory"
 
 
 class NotInstalledError(Exception):
     """A command needs an extra that is not installed."""
 
 
+class StackEndedError(Exception):
+    """A development stack cannot start or go on."""
+
+
 REFUSALS: Final = (
+    *SETTINGS_REFUSALS,
     ConfigurationError,
-    UnsafeConfigurationError,
-    ValidationError,
-    tomllib.TOMLDecodeError,
-    OSError,
-    ValueError,
     ProviderError,
     SQLAlchemyError,
     asyncpg.PostgresError,
     NotInstalledError,
+    StackEndedError,
 )
 """What an operator can mend: told as one line."""
 
 
-async def serve(config: Path) -> None:
-    """Serve the settings of a file until a signal comes."""
+async def serve(settings: Settings, listen: str) -> None:
+    """Serve as the only process until a signal comes."""
     configure_logging()
-    settings = load_settings(config)
-    verify(settings, development=False)
     stop = stop_requested()
-    async with serving(settings) as address:
-        logger("broker").info("serving", port=int(address.rpartition(":")[2]))
+    async with serving(settings, Part(listen=listen, tell=lambda _: None)) as address:
+        logger("broker").info("serving", port=int(address.rpartition(":")[2]), workers=1)
         await stop.wait()
 
 
@@ -67,18 +57,31 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
         await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
-async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:
-    """Write the marker of a resource."""
+async def init_resource(
+    dsn: str, name: str | None, resource_id: str, generation: int, *, if_absent: bool
+) -> None:
+    """Write the marker of a resource; without a name, of the native adapter.
+
+    With ``if_absent`` a marker that says the same already is accepted.
+    """
     verify_dsn("the migration's address", dsn)
-    await adapter(name).init_resource(dsn, resource_id, generation)
+    try:
+        await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
+    except NegotiationRefusedError as error:
+        if not if_absent or error.fact != "marker":
+            raise
 
 
-async def dev(data: Path, port: int) -> None:
-    """Run a development stack."""
+async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
+    """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
         from broker.devstack.dev import dev as run_stack
+        from broker.devstack.errors import DevStackError
     except ModuleNotFoundError as error:
         raise NotInstalledError(
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
-    await run_stack(data, port=port)
+    try:
+        await run_stack(data, port=port, postgres_dsn=postgres_dsn)
+    except DevStackError as error:
+        raise StackEndedError(str(error)) from error

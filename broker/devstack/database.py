@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 import asyncpg
 
 from broker.devstack.data import Secrets
+from broker.devstack.errors import DevStackError
 from broker.devstack.postgres import PostgresServer
 
 DATABASE = "knowledge"
 MIGRATOR = "broker_migrator"
 RUNTIME = "broker_runtime"
+GENERATION = 1
 
 _ROLE_EXISTS = "SELECT count(*) FROM pg_roles WHERE rolname = $1"
 _DATABASE_EXISTS = "SELECT count(*) FROM pg_database WHERE datname = $1"
@@ -28,23 +30,44 @@ _PLAIN_LOGIN = """
 """
 _CREATE_DATABASE = "SELECT format('CREATE DATABASE %I OWNER %I', $1::text, $2::text)"
 _CLOSE_DATABASE = "SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', $1::text)"
+_PREPARED = "SELECT current_database(), resource_id, generation FROM memory.resource"
 _OPEN_DATABASE = "SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $1::text, $2::text)"
 
 
 @dataclass(frozen=True)
 class Access:
-    """The connection URLs of the two roles; each holds a password."""
+    """The connection URLs of the two roles; each holds a password.
 
-    migrator_dsn: str = field(repr=False)
+    Without the migrator's, somebody else has prepared the database.
+    """
+
     runtime_dsn: str = field(repr=False)
+    migrator_dsn: str = field(repr=False, default="")
 
 
-async def provision(server: PostgresServer, drawn: Secrets) -> Access:
+@dataclass(frozen=True)
+class Place:
+    """One database with a memory store in it.
+
+    Attributes:
+        access: How to reach it.
+        database: Its name.
+        resource_id: The identity of the memory store.
+        generation: The generation of it.
+    """
+
+    access: Access
+    database: str
+    resource_id: str
+    generation: int
+
+
+async def provision(server: PostgresServer, drawn: Secrets) -> Place:
     """Makes the database and the roles where they are missing, and sets the passwords.
 
     Args:
         server: A running server.
-        drawn: The passwords.
+        drawn: The passwords, and the identity that the memory store is to have.
     """
     connection = await asyncpg.connect(server.superuser_dsn)
     try:
@@ -61,10 +84,34 @@ async def provision(server: PostgresServer, drawn: Secrets) -> Access:
         await _do(connection, _OPEN_DATABASE, DATABASE, RUNTIME)
     finally:
         await connection.close()
-    return Access(
+    access = Access(
         migrator_dsn=server.dsn(MIGRATOR, DATABASE, drawn.migrator_password),
         runtime_dsn=server.dsn(RUNTIME, DATABASE, drawn.runtime_password),
     )
+    return Place(access, DATABASE, drawn.resource_id, GENERATION)
+
+
+async def prepared(runtime_dsn: str) -> Place:
+    """Looks at a database that somebody else has migrated and given its marker.
+
+    Args:
+        runtime_dsn: Its URL, of the runtime role.
+
+    Raises:
+        DevStackError: It is not prepared.
+    """
+    connection = await asyncpg.connect(runtime_dsn)
+    try:
+        found = await connection.fetchrow(_PREPARED)
+    except asyncpg.SyntaxOrAccessError:
+        found = None
+    finally:
+        await connection.close()
+    if found is None:
+        raise DevStackError(
+            "the given PostgreSQL is not prepared: run broker migrate and broker init-resource"
+        )
+    return Place(Access(runtime_dsn), *found)
 
 
 async def _do(connection: asyncpg.Connection, statement: str, *names: str) -> None:

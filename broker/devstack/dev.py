@@ -18,7 +18,7 @@ import asyncpg
 from broker.devstack import files, playground
 from broker.devstack.banner import banner
 from broker.devstack.data import DataDirectory
-from broker.devstack.database import provision
+from broker.devstack.database import Place, prepared, provision
 from broker.devstack.errors import DevStackError
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.owner.document import DocumentInvalidError
@@ -40,13 +40,20 @@ def announce(line: str) -> None:
 
 
 async def dev(
-    data_dir: Path, *, port: int = PORT, product: Product | None = None, say: Say = announce
+    data_dir: Path,
+    *,
+    port: int = PORT,
+    postgres_dsn: str | None = None,
+    product: Product | None = None,
+    say: Say = announce,
 ) -> None:
     """Runs a development stack until SIGINT or SIGTERM.
 
     Args:
         data_dir: Where everything is kept, made when it is missing.
         port: The broker's port on the loopback interface; 0 takes a free one.
+        postgres_dsn: The runtime role's URL of a prepared database to use; by default the stack
+            starts and prepares one of its own.
         product: The broker; by default the one of this repository.
         say: Takes lines for the person at the keyboard.
 
@@ -58,7 +65,7 @@ async def dev(
         try:
             async with AsyncExitStack() as stack:
                 start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
-                await start.run(stack)
+                await start.run(stack, postgres_dsn)
         except PostgresError as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
@@ -79,15 +86,15 @@ class _Start:
         self._data, self._port, self._product = data, port, product
         self._say, self._stop = say, stop
 
-    async def run(self, stack: AsyncExitStack) -> None:
+    async def run(self, stack: AsyncExitStack, postgres_dsn: str | None) -> None:
         """Starts each part in turn and waits for a signal; the stack undoes it."""
         stack.enter_context(self._data.locked())
         _require_free(self._port)
         document = self._document()
         issuer = TokenIssuer(self._data.keys)
         with suppress(_StopRequestedError):
-            database = await self._postgres(stack)
-            settings = await self._owner(stack, database, document, issuer)
+            place = await (prepared(postgres_dsn) if postgres_dsn else self._postgres(stack))
+            settings = await self._owner(stack, place, document, issuer)
             await self._broker(stack, settings, issuer)
 
     def _document(self) -> Document:
@@ -99,22 +106,16 @@ class _Start:
         except DocumentInvalidError as error:
             raise DevStackError("\n  ".join([f"{path} is invalid:", *error.problems])) from error
 
-    async def _postgres(self, stack: AsyncExitStack) -> PostgresServer:
+    async def _postgres(self, stack: AsyncExitStack) -> Place:
         self._progress("PostgreSQL: starting (the first time takes a little longer)")
         server = await stack.enter_async_context(PostgresServer(self._data.postgres))
         stack.callback(self._say, "PostgreSQL: stopping")
         self._progress(f"PostgreSQL: ready on {server.host}:{server.port}")
-        return server
+        return await provision(server, self._data.secrets())
 
     async def _owner(
-        self,
-        stack: AsyncExitStack,
-        database: PostgresServer,
-        document: Document,
-        issuer: TokenIssuer,
+        self, stack: AsyncExitStack, place: Place, document: Document, issuer: TokenIssuer
     ) -> StackSettings:
-        drawn = self._data.secrets()
-        access = await provision(database, drawn)
         servicer = ProjectsConfigServicer(self._data.playground, issuer.jwks_file)
         owner = await stack.enter_async_context(OwnerServer(servicer))
         self._progress(f"Projects & Config owner: ready on {owner.address}")
@@ -122,16 +123,16 @@ class _Start:
             listen=f"{HOST}:{self._port}",
             owner_address=owner.address,
             jwks_file=issuer.jwks_file,
-            access=access,
-            resource_id=drawn.resource_id,
+            place=place,
             catalog=document,
         )
 
     async def _broker(
         self, stack: AsyncExitStack, settings: StackSettings, issuer: TokenIssuer
     ) -> None:
-        self._progress("Broker: preparing the database")
-        await self._product.prepare(settings)
+        if settings.place.access.migrator_dsn:
+            self._progress("Broker: preparing the database")
+            await self._product.prepare(settings)
         files.replace(self._data.settings, to_toml(settings.served()), files.PRIVATE)
         self._progress("Broker: starting")
         serving, address = await stack.enter_async_context(self._serving())

@@ -11,7 +11,7 @@ from typing import Protocol
 from broker.config import load_settings, verify
 from broker.devstack.database import RUNTIME
 from broker.devstack.errors import DevStackError
-from broker.devstack.settings import ADAPTER, GENERATION, StackSettings
+from broker.devstack.settings import ADAPTER, StackSettings
 from broker.readiness import ConfigurationError
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging
@@ -27,7 +27,9 @@ class Product(Protocol):
     """What the stack needs of a broker."""
 
     async def prepare(self, settings: StackSettings) -> None:
-        """Makes the database ready, as the migrator. Called at every start, so it repeats safely.
+        """Makes the stack's own database ready, as the migrator. Called at every start.
+
+        So it repeats safely.
 
         Migrates both schemas, grants the runtime role what it needs, and writes the marker of the
         memory store unless it is there.
@@ -51,12 +53,13 @@ class WiredBroker:
 
     async def prepare(self, settings: StackSettings) -> None:
         """See ``Product``."""
-        dsn = settings.access.migrator_dsn
+        place = settings.place
+        dsn = place.access.migrator_dsn
         await migrate(KNOWLEDGE, dsn, RUNTIME)
         memory = adapter(ADAPTER)
         await memory.migrate(dsn, RUNTIME)
         with suppress(NegotiationRefusedError):  # the marker is there already
-            await memory.init_resource(dsn, settings.resource_id, GENERATION)
+            await memory.init_resource(dsn, place.resource_id, place.generation)
 
     async def serve(self, settings_file: Path, listening: Listening) -> None:
         """See ``Product``."""

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from broker.devstack import tokens
-from broker.devstack.database import DATABASE, Access
+from broker.devstack.database import Place
 from broker.devstack.owner.model import CatalogEntry, Document
 
 ADAPTER = "postgres.native-memory"
-GENERATION = 1
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,14 @@ class StackSettings:
         listen: Host and port to serve on; port 0 takes a free one.
         owner_address: Host and port of the Projects & Config owner.
         jwks_file: The keys of the token issuer.
-        access: How to reach the database.
-        resource_id: The identity of the memory store.
+        place: The database.
         catalog: Tenants, projects and the catalog as they were at the start.
     """
 
     listen: str
     owner_address: str
     jwks_file: Path
-    access: Access
-    resource_id: str
+    place: Place
     catalog: Document
 
     def served(self) -> dict[str, Any]:
@@ -41,7 +38,7 @@ class StackSettings:
         return {
             "server": {"listen": self.listen, "reflection": True, "drain_seconds": 5.0},
             "owner": {"address": self.owner_address, "plaintext_loopback": True},
-            "store": {"dsn": self.access.runtime_dsn},
+            "store": {"dsn": self.place.access.runtime_dsn},
             "issuers": [
                 {
                     "issuer": tokens.ISSUER,
@@ -66,10 +63,10 @@ class StackSettings:
             "hosting": entry.hosting,
             "advertised_capabilities": entry.capabilities,
             "options": {
-                "dsn": self.access.runtime_dsn,
-                "resource_id": self.resource_id,
-                "generation": GENERATION,
-                "database_name": DATABASE,
+                "dsn": self.place.access.runtime_dsn,
+                "resource_id": self.place.resource_id,
+                "generation": self.place.generation,
+                "database_name": self.place.database,
             },
         }
 

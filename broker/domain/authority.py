@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broker.domain.call import Call, RunScope
+from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import BrokerError
 
 
@@ -29,6 +29,9 @@ class Need:
 
 KNOWLEDGE = Need(frozenset({Permission.ACCESS_PRIVATE_KNOWLEDGE, Permission.READ_RUN_SELECTION}))
 """What every record method needs."""
+
+SELECTIONS = Need(frozenset({Permission.READ_RUN_SELECTION}))
+"""What it takes to know which providers there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,7 @@ class Authorized:
     """
 
     call: Call
-    scope: RunScope
+    scope: RunScope | ProjectScope
     tenant_id: str
     membership_revision: int
     grants_write: bool

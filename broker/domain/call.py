@@ -44,6 +44,13 @@ class RunScope:
     run_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectScope:
+    """The project a call acts in as a whole. It was checked for syntax."""
+
+    project_id: str
+
+
 @dataclass(slots=True)
 class Call:
     """One call: its caller, its id, its deadline, and how far its commit got.

@@ -50,6 +50,9 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
     REPLY_TOO_LARGE = "REPLY_TOO_LARGE"
     CANCELLED = "CANCELLED"
+    REPLACEMENT_INVALID = "REPLACEMENT_INVALID"
+    REPLACEMENT_CYCLE = "REPLACEMENT_CYCLE"
+    CHAIN_TOO_LONG = "CHAIN_TOO_LONG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,3 +318,21 @@ class ReplyTooLargeError(BrokerError):
     """One item alone exceeds the largest reply."""
 
     reason = Reason.REPLY_TOO_LARGE
+
+
+class ReplacementInvalidError(BrokerError):
+    """The replacement is no decision of the agent, or leads to none that serves (004-58)."""
+
+    reason = Reason.REPLACEMENT_INVALID
+
+
+class ReplacementCycleError(BrokerError):
+    """The replacement leads back to the record (004-58)."""
+
+    reason = Reason.REPLACEMENT_CYCLE
+
+
+class ChainTooLongError(BrokerError):
+    """More than 64 replacements in a row (004-58)."""
+
+    reason = Reason.CHAIN_TOO_LONG

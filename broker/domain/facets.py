@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from broker.domain.errors import Violation
+from broker.domain.authority import Authorized
+from broker.domain.errors import SourceNotAllowedError, Violation
 from broker.domain.fields import Violations, check_text, check_unit, is_storable
 from broker.domain.requests import TOO_LARGE, UNKNOWN, FacetInput, TooLarge
 from providers.model import MemoryFacet, OriginTier, SourceType
@@ -67,6 +68,28 @@ def named_fields(given: FacetInput | None, mask: tuple[str, ...] | None) -> Face
     if given is None or not mask:
         return given
     return FacetInput(**{name: getattr(given, name) for name in INPUT_FIELDS if name in mask})
+
+
+def may_speak_for_operators(authorized: Authorized) -> bool:
+    """Tell whether a caller may claim an operator's source: WriteProjects, bound to nothing."""
+    return authorized.grants_write and not authorized.call.caller.bound
+
+
+def require_operator(authorized: Authorized) -> None:
+    """Refuse a claim of an operator's source by somebody else.
+
+    Raises:
+        SourceNotAllowedError: not retryable.
+    """
+    if not may_speak_for_operators(authorized):
+        raise SourceNotAllowedError(
+            "facet.source_type OPERATOR and MANUAL need an unbound token and WriteProjects"
+        )
+
+
+def tier_cap(authorized: Authorized) -> OriginTier:
+    """Return the highest tier that text of a caller may have."""
+    return OriginTier.OPERATOR if may_speak_for_operators(authorized) else OriginTier.AGENT
 
 
 def check_facet(violations: Violations, given: FacetInput) -> None:

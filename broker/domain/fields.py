@@ -25,6 +25,10 @@ TAGS_GIVEN_MAX: Final = 1_024
 """With repetitions. Looking at each of a million tags would hold up every other call."""
 TAG_MAX: Final = 64
 IMPORTANCE_DEFAULT: Final = 0.5
+BATCH_MAX: Final = 25
+"""Records that one request may ask for by id."""
+FILTER_MAX: Final = 32
+"""Values that one filter of a search may list."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]+\Z")
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")

@@ -14,6 +14,7 @@ import orjson
 
 from broker.domain.errors import PageTokenInvalidError, Violation
 from broker.domain.fields import Violations
+from broker.domain.requests import Unknown
 
 PAGE_SIZE_DEFAULT: Final = 50
 PAGE_SIZE_MAX: Final = 100
@@ -28,6 +29,14 @@ def page_limit(violations: Violations, page_size: int) -> int:
     if page_size < 0:
         violations.append(Violation("page_size", "must not be negative"))
     return min(page_size or PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)
+
+
+def checked_view(violations: Violations, full: bool | Unknown) -> bool:
+    """Return whether whole records are asked for."""
+    if isinstance(full, Unknown):
+        violations.append(Violation("view", "must be BASIC or FULL"))
+        return False
+    return full
 
 
 def digest(*parts: object) -> str:

@@ -1,11 +1,11 @@
 """What the use cases need from outside. Wiring hands in what fulfils it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from broker.domain.authority import Authorized, Need
-from broker.domain.call import Call, RunScope
+from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import CapabilityNotNegotiatedError
 from providers.capabilities import Capability
 from providers.interface import IMemoryProvider
@@ -15,7 +15,7 @@ from providers.model import ResourceIdentity
 class AuthorityPort(Protocol):
     """Asks the owner what the caller may do, afresh every time. Nothing is remembered (004-01)."""
 
-    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         """Check ①: one owner round trip; permissions are judged, the selection is kept for later.
 
         Raises:
@@ -42,40 +42,6 @@ class AuthorityPort(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The one provider of a run and what was negotiated when the run was pinned."""
-
-    provider: IMemoryProvider
-    provider_id: str
-    capabilities: frozenset[Capability]
-
-    def require(self, capability: Capability) -> IMemoryProvider:
-        """Return the provider if the pin holds the capability.
-
-        Raises:
-            CapabilityNotNegotiatedError: it does not. Not retryable.
-        """
-        if capability not in self.capabilities:
-            raise CapabilityNotNegotiatedError(capability)
-        return self.provider
-
-
-class BindingPort(Protocol):
-    """Finds or makes the immutable pin of a run (004-28)."""
-
-    async def bind(self, authorized: Authorized, *, create: bool) -> Bound:
-        """Return the pinned provider of the run; ``create`` pins it on first use.
-
-        Raises:
-            What ``Authorized.selected`` raises.
-            ProviderSelectionInvalidError, ProviderNegotiationFailedError, BindingMissingError,
-            RunSelectionChangedError, BindingMismatchError: not retryable.
-            StorageUnavailableError, providers.errors.ProviderUnavailableError: retryable.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
     """The immutable binding of a run to one life of one resource of one provider (004-28)."""
@@ -92,6 +58,64 @@ class Pin:
     options_revision: str
     resource: ResourceIdentity
     capabilities: frozenset[str]
+    create_time: datetime | None = field(default=None, compare=False)
+    """When it was committed; ``None`` before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The one provider of a run and what was negotiated when the run was pinned."""
+
+    provider: IMemoryProvider
+    provider_id: str
+    capabilities: frozenset[Capability]
+    pin: Pin
+
+    def require(self, capability: Capability) -> IMemoryProvider:
+        """Return the provider if the pin holds the capability.
+
+        Raises:
+            CapabilityNotNegotiatedError: it does not. Not retryable.
+        """
+        if capability not in self.capabilities:
+            raise CapabilityNotNegotiatedError(capability)
+        return self.provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderInfo:
+    """One entry of the catalog, as callers may know it."""
+
+    provider_id: str
+    adapter_version: str
+    options_schema_version: int
+    options_revision: str
+    hosting: str
+    advertised: tuple[str, ...]
+    enabled: bool
+
+
+class CatalogPort(Protocol):
+    """What this process offers, fixed for its life (004-32)."""
+
+    def providers(self) -> tuple[ProviderInfo, ...]:
+        """Return every entry, sorted by id."""
+        ...
+
+
+class BindingPort(Protocol):
+    """Finds or makes the immutable pin of a run (004-28)."""
+
+    async def bind(self, authorized: Authorized, *, create: bool) -> Bound:
+        """Return the pinned provider of the run; ``create`` pins it on first use.
+
+        Raises:
+            What ``Authorized.selected`` raises.
+            ProviderSelectionInvalidError, ProviderNegotiationFailedError, BindingMissingError,
+            RunSelectionChangedError, BindingMismatchError: not retryable.
+            StorageUnavailableError, providers.errors.ProviderUnavailableError: retryable.
+        """
+        ...
 
 
 class PinStore(Protocol):

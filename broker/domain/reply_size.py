@@ -8,10 +8,15 @@ from typing import Final
 import orjson
 
 from broker.domain.paging import REPLY_BYTES_MAX
-from providers.model import MemoryFacet, Revision
+from providers.model import MemoryFacet, Record, Revision
 
 _FIXED_BYTES: Final = 2_048
 """More than identifiers, enums, times and framing of one revision take on the wire."""
+
+
+def cut_records(records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """Return the longest prefix of heads that surely fits one reply."""
+    return records[: len(cut_to_reply(tuple(record.current for record in records)))]
 
 
 def cut_to_reply(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:

@@ -7,7 +7,7 @@ field checks refuse it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final
 
 from providers.model import (
@@ -20,7 +20,17 @@ from providers.model import (
     Revision,
     Sensitivity,
     SourceType,
+    State,
+    Trust,
 )
+
+
+class RejectKind(StrEnum):
+    """Why a record is rejected (002-16)."""
+
+    UNTRUE = "untrue"
+    CHANGED = "changed"
+    NOT_HERE = "not_here"
 
 
 class Unknown(Enum):
@@ -120,13 +130,73 @@ class UpdateRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """Asks for a change of state or trust: archive, unarchive, approve, reopen."""
+
+    scope: ScopeInput
+    idempotency_key: str
+    record_id: str
+    expected_revision: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupersedeDecision(ChangeRecord):
+    """Asks for a decision to be replaced."""
+
+    replacement_record_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRecord(ChangeRecord):
+    """Asks for the content set of an earlier revision."""
+
+    source_revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectRecord(ChangeRecord):
+    """Asks for a record to be refused."""
+
+    reject_kind: RejectKind | Unknown | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchGetRecords:
+    """Asks for several heads."""
+
+    scope: ScopeInput
+    record_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRecords:
+    """Asks for a page of heads. ``full`` asks for whole records."""
+
+    scope: ScopeInput
+    query: str
+    kinds: tuple[Kind | Unknown | None, ...]
+    states: tuple[State | Unknown | None, ...]
+    trusts: tuple[Trust | Unknown | None, ...]
+    tags: tuple[str, ...]
+    importance_min: float | None
+    importance_max: float | None
+    updated_from: datetime | Unknown | None
+    updated_before: datetime | Unknown | None
+    page_size: int
+    page_token: str
+    full: bool | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListRevisions:
-    """Asks for a page of history."""
+    """Asks for a page of history. ``full`` asks for whole revisions."""
 
     scope: ScopeInput
     record_id: str
     page_size: int
     page_token: str
+    full: bool | Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +217,24 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadMany:
+    """Heads in the order asked for, and the project they belong to."""
+
+    project_id: str
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of heads; an empty token is the end."""
+
+    project_id: str
+    records: tuple[Record, ...]
+    next_page_token: str
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """The head a write left, and whether the reply is that of an earlier request."""
 
@@ -161,3 +249,4 @@ class RevisionsListed:
 
     revisions: tuple[Revision, ...]
     next_page_token: str
+    full: bool

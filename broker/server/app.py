@@ -19,10 +19,12 @@ from broker.api.v1 import error_reason_pb2
 from broker.domain.paging import REPLY_BYTES_MAX
 from broker.server.health import HealthServicer
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.methods import METHODS
+from broker.server.methods import METHODS, WIDE_S
 
 METADATA_BYTES_MAX: Final = 64 * 1024
 REQUEST_BYTES_MAX: Final = 2 * 1024 * 1024
+CONNECTION_GRACE_S: Final = WIDE_S + 10.0
+"""How long calls may go on over a connection that is too old: every deadline fits."""
 _FRAMING_BYTES: Final = 64 * 1024
 _SILENCE_S: Final = 0.05
 _SILENCE_WAIT_MAX_S: Final = 2.0
@@ -65,11 +67,13 @@ class ServedService:
 class Listener:
     """Where to listen. Without ``credentials`` everybody on the way reads along.
 
-    ``address`` is ``host:port``; port 0 takes a free one.
+    ``address`` is ``host:port``; port 0 takes a free one. Clients are told to connect anew when a
+    connection has lasted ``connection_age_s``, give or take a tenth; calls on it finish.
     """
 
     address: str
     credentials: grpc.ServerCredentials | None = None
+    connection_age_s: float | None = None
 
 
 class _GenericOnly:
@@ -107,7 +111,7 @@ class EdgeServer:
         self._listener = listener
         self._interceptor = interceptor
         self._health = HealthServicer(names)
-        self._server = grpc.aio.server(interceptors=[interceptor], options=OPTIONS)
+        self._server = grpc.aio.server(interceptors=[interceptor], options=_options(listener))
         adder = cast("grpc.aio.Server", _GenericOnly(self._server))
         for service in services:
             service.add(service.servicer, adder)
@@ -172,6 +176,16 @@ def stop_requested() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
+
+
+def _options(listener: Listener) -> list[tuple[str, int]]:
+    if listener.connection_age_s is None:
+        return [*OPTIONS]
+    return [
+        *OPTIONS,
+        ("grpc.max_connection_age_ms", round(listener.connection_age_s * 1_000)),
+        ("grpc.max_connection_age_grace_ms", round(CONNECTION_GRACE_S * 1_000)),
+    ]
 
 
 def _check_methods(services: Sequence[ServedService]) -> None:

@@ -6,16 +6,27 @@ their limit only so much is read that the limit is seen to be passed.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 from broker.api.v1 import record_pb2, record_service_pb2
 from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
 from broker.domain.fields import TAGS_GIVEN_MAX
-from broker.domain.requests import TOO_LARGE, ContentInput, FacetInput, ScopeInput, TooLarge
+from broker.domain.requests import (
+    TOO_LARGE,
+    UNKNOWN,
+    ChangeRecord,
+    ContentInput,
+    FacetInput,
+    ScopeInput,
+    TooLarge,
+    Unknown,
+)
 from broker.server.vocabulary import (
     BELIEF_TYPES,
     CHANGE_KINDS,
     DELIVERY_POLICIES,
+    FULL_VIEWS,
     KINDS,
     MEMORY_KINDS,
     ORIGIN_TIERS,
@@ -30,6 +41,11 @@ from providers.model import MemoryFacet, Record, Revision
 
 METADATA_WIRE_BYTES_MAX: Final = 4 * METADATA_BYTES_MAX
 """A Struct takes less than four times the bytes of its JSON, whatever is in it."""
+
+SNIPPET_LENGTH: Final = 256
+"""Code points of content that view BASIC shows."""
+
+_Message = TypeVar("_Message", record_pb2.Record, record_pb2.Revision)
 
 # -------------------- in
 
@@ -95,7 +111,38 @@ def mask_paths(message: record_service_pb2.UpdateRecordRequest) -> tuple[str, ..
 # -------------------- out
 
 
-def record_message(project_id: str, record: Record) -> record_pb2.Record:
+def asks_full(view: int) -> bool | Unknown:
+    """Read a view: whether everything is asked for."""
+    return FULL_VIEWS.get(view, UNKNOWN)
+
+
+def optional_time(message: Any, field: str) -> datetime | Unknown | None:
+    """Read a time that may be absent."""
+    return time_of(getattr(message, field)) if message.HasField(field) else None
+
+
+def optional_number(message: Any, field: str) -> float | None:
+    """Read a number that may be absent."""
+    return float(getattr(message, field)) if message.HasField(field) else None
+
+
+def change_request(message: Any) -> ChangeRecord:
+    """Read a request that changes a record and says no more."""
+    return ChangeRecord(**change_fields(message))
+
+
+def change_fields(message: Any) -> dict[str, Any]:
+    """Read the fields that every change of a record has."""
+    return {
+        "scope": scope_input(message.scope),
+        "idempotency_key": message.idempotency_key,
+        "record_id": message.record_id,
+        "expected_revision": message.expected_revision,
+        "reason": message.reason,
+    }
+
+
+def record_message(project_id: str, record: Record, *, full: bool = True) -> record_pb2.Record:
     """Write a head."""
     head = record.current
     content = head.content
@@ -124,10 +171,10 @@ def record_message(project_id: str, record: Record) -> record_pb2.Record:
     put_time(message.update_time, head.create_time)
     if head.facet is not None:
         _put_facet(message.facet, head.facet)
-    return message
+    return message if full else _shortened(message)
 
 
-def revision_message(revision: Revision) -> record_pb2.Revision:
+def revision_message(revision: Revision, *, full: bool = True) -> record_pb2.Revision:
     """Write one revision."""
     content = revision.content
     message = record_pb2.Revision(
@@ -156,6 +203,16 @@ def revision_message(revision: Revision) -> record_pb2.Revision:
     put_time(message.create_time, revision.create_time)
     if revision.facet is not None:
         _put_facet(message.facet, revision.facet)
+    return message if full else _shortened(message)
+
+
+def _shortened(message: _Message) -> _Message:
+    """Leave a snippet in place of content, rationale and metadata."""
+    message.snippet = message.content[:SNIPPET_LENGTH]
+    message.ClearField("content")
+    message.ClearField("rationale")
+    if message.HasField("facet"):
+        message.facet.ClearField("metadata")
     return message
 
 

@@ -1,7 +1,7 @@
 """The standard health service, whose watchers let go when the server drains."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import grpc
@@ -11,22 +11,27 @@ OVERALL: Final = ""
 
 
 class HealthServicer(health_pb2_grpc.HealthServicer):
-    """Answers for the whole server and for each service by name, all alike.
+    """Answers for the whole server, and for each thing that has a name.
 
     The library's own servicer keeps its watchers for ever, which would hold up every drain until
     its grace is over. Here a watcher ends once it has told that the server drains.
     """
 
     def __init__(self, services: Iterable[str]) -> None:
-        """Know the services by their full names; nothing serves yet."""
-        self._services = frozenset({OVERALL, *services})
-        self._serving = False
+        """Know what may be asked for, beside the whole; nothing serves yet."""
+        self._serving = dict.fromkeys((OVERALL, *services), False)
         self._draining = False
         self._changed = asyncio.Event()
 
     def set_serving(self, *, serving: bool) -> None:
-        """Say whether calls are served. Has no effect once the server drains."""
-        self._serving = serving and not self._draining
+        """Say the same of everything. Has no effect once the server drains."""
+        self.tell(dict.fromkeys(self._serving, serving))
+
+    def tell(self, statuses: Mapping[str, bool]) -> None:
+        """Say what serves; what is left out does not. Has no effect once the server drains."""
+        self._serving = {
+            name: statuses.get(name, False) and not self._draining for name in self._serving
+        }
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -37,7 +42,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):
 
     async def Check(self, request: Any, context: Any) -> health_pb2.HealthCheckResponse:
         """Return the status of a service; NOT_FOUND where there is no such service."""
-        if request.service not in self._services:
+        if request.service not in self._serving:
             context.set_code(grpc.StatusCode.NOT_FOUND)
         return health_pb2.HealthCheckResponse(status=self._status(request.service))
 
@@ -56,8 +61,8 @@ class HealthServicer(health_pb2_grpc.HealthServicer):
             await changed.wait()
 
     def _status(self, service: str) -> int:
-        if service not in self._services:
+        if service not in self._serving:
             return health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
-        if self._serving:
+        if self._serving[service]:
             return health_pb2.HealthCheckResponse.SERVING
         return health_pb2.HealthCheckResponse.NOT_SERVING

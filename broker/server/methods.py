@@ -24,11 +24,22 @@ READ: Final = MethodPolicy(READ_S)
 WRITE: Final = MethodPolicy(WRITE_S)
 
 METHODS: Final[Mapping[str, MethodPolicy]] = {
+    "/broker.api.v1.BindingService/GetBinding": READ,
+    "/broker.api.v1.BindingService/ListProviders": READ,
     "/broker.api.v1.RecordService/CreateRecord": WRITE,
     "/broker.api.v1.RecordService/GetRecord": READ,
     "/broker.api.v1.RecordService/UpdateRecord": WRITE,
     "/broker.api.v1.RecordService/ListRevisions": READ,
     "/broker.api.v1.RecordService/GetRevision": READ,
+    "/broker.api.v1.RecordService/BatchGetRecords": READ,
+    "/broker.api.v1.RecordService/SearchRecords": READ,
+    "/broker.api.v1.RecordService/ArchiveRecord": WRITE,
+    "/broker.api.v1.RecordService/UnarchiveRecord": WRITE,
+    "/broker.api.v1.RecordService/SupersedeDecision": WRITE,
+    "/broker.api.v1.RecordService/RestoreRecord": WRITE,
+    "/broker.api.v1.RecordService/ApproveRecord": WRITE,
+    "/broker.api.v1.RecordService/RejectRecord": WRITE,
+    "/broker.api.v1.RecordService/ReopenRecord": WRITE,
 }
 """Every method that is served. The server does not start with one that has no row here."""
 

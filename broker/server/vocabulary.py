@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
 from broker.api.v1 import record_pb2
-from broker.domain.requests import UNKNOWN, Unknown
+from broker.domain.requests import UNKNOWN, RejectKind, Unknown
 from providers.model import (
     BeliefType,
     ChangeKind,
@@ -52,6 +52,13 @@ class Numbers(Generic[_Word]):
         return self._words.get(number, UNKNOWN)
 
 
+FULL_VIEWS: Final[Mapping[int, bool]] = {
+    record_pb2.RECORD_VIEW_UNSPECIFIED: False,
+    record_pb2.RECORD_VIEW_BASIC: False,
+    record_pb2.RECORD_VIEW_FULL: True,
+}
+"""Whether a view asks for everything."""
+
 KINDS: Final = Numbers(record_pb2.RecordKind, "RECORD_KIND_", Kind)
 STATES: Final = Numbers(record_pb2.RecordState, "RECORD_STATE_", State)
 TRUSTS: Final = Numbers(record_pb2.Trust, "TRUST_", Trust)
@@ -62,4 +69,5 @@ BELIEF_TYPES: Final = Numbers(record_pb2.BeliefType, "BELIEF_TYPE_", BeliefType)
 SOURCE_TYPES: Final = Numbers(record_pb2.SourceType, "SOURCE_TYPE_", SourceType)
 ORIGIN_TIERS: Final = Numbers(record_pb2.OriginTier, "ORIGIN_TIER_", OriginTier)
 SENSITIVITIES: Final = Numbers(record_pb2.Sensitivity, "SENSITIVITY_", Sensitivity)
+REJECT_KINDS: Final = Numbers(record_pb2.RejectKind, "REJECT_KIND_", RejectKind)
 PORTABILITIES: Final = Numbers(record_pb2.Portability, "PORTABILITY_", Portability)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from broker.domain.authority import KNOWLEDGE, Authorized, Need
-from broker.domain.call import Call, RunScope
+from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     ConcurrentWriteError,
     DeadlineExceededError,
@@ -113,20 +113,36 @@ class AccessPath:
         return await self._authority.check(call, RunScope(scope.project_id, scope.run_id), need)
 
     async def enter(
-        self, authorized: Authorized, capability: Capability, need: Need = KNOWLEDGE
+        self,
+        authorized: Authorized,
+        capability: Capability | None,
+        need: Need = KNOWLEDGE,
+        *,
+        create: bool = True,
     ) -> Access:
         """Judge the run selection, bind the run, and require a capability.
+
+        Without ``create`` the run must be pinned already.
 
         A failure of the binding is a provider's outcome: it is told only after check ② has passed.
         """
         authorized.selected()
         try:
-            bound = await self._bindings.bind(authorized, create=True)
-            bound.require(capability)
+            bound = await self._bindings.bind(authorized, create=create)
+            if capability is not None:
+                bound.require(capability)
         except Exception:
             await self._authority.recheck(authorized, need)
             raise
         return Access(authorized, need, bound)
+
+    async def authorize_project(self, call: Call, project_id: str, need: Need) -> Authorized:
+        """Check ① for a call that names no run."""
+        return await self._authority.check(call, ProjectScope(project_id), need)
+
+    async def confirm(self, authorized: Authorized, need: Need) -> None:
+        """Check ② for a call that reads nothing from a provider."""
+        await self._authority.recheck(authorized, need)
 
     async def read(
         self, access: Access, read: Callable[[IMemoryProvider, float], Awaitable[T]]

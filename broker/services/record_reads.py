@@ -9,8 +9,10 @@ from broker.domain.errors import (
     PageTokenInvalidError,
     RecordNotFoundError,
     RevisionNotFoundError,
+    Violation,
 )
 from broker.domain.fields import (
+    BATCH_MAX,
     Violations,
     check_identifier,
     check_positive,
@@ -19,6 +21,7 @@ from broker.domain.fields import (
 )
 from broker.domain.paging import (
     check_token_syntax,
+    checked_view,
     digest,
     page_limit,
     page_token,
@@ -27,10 +30,12 @@ from broker.domain.paging import (
 from broker.domain.records import visible
 from broker.domain.reply_size import cut_to_reply
 from broker.domain.requests import (
+    BatchGetRecords,
     GetRecord,
     GetRevision,
     ListRevisions,
     Read,
+    ReadMany,
     RevisionsListed,
 )
 from broker.services.access import AccessPath
@@ -65,6 +70,27 @@ class RecordReads:
         record = visible(loaded.heads.get(request.record_id), request.scope.agent_id)
         return Read(request.scope.project_id, record)
 
+    async def batch_get(self, call: Call, request: BatchGetRecords) -> ReadMany:
+        """Return several heads in the order asked for, all of them or none (004-56)."""
+        check_scope(request.scope)
+        authorized = await self._access.authorize(call, request.scope)
+        violations: Violations = []
+        if not 1 <= len(request.record_ids) <= BATCH_MAX:
+            violations.append(Violation("record_ids", f"must be 1-{BATCH_MAX} ids"))
+        for index, record_id in enumerate(request.record_ids[:BATCH_MAX]):
+            check_identifier(violations, f"record_ids[{index}]", record_id)
+        refuse_if_any(violations)
+        access = await self._access.enter(authorized, Capability.READ)
+        wanted = LoadRequest(
+            project=access.project, record_ids=tuple(dict.fromkeys(request.record_ids))
+        )
+        loaded = await self._access.read(access, partial(_load, request=wanted))
+        records = tuple(
+            visible(loaded.heads.get(record_id), request.scope.agent_id)
+            for record_id in request.record_ids
+        )
+        return ReadMany(request.scope.project_id, records)
+
     async def get_revision(self, call: Call, request: GetRevision) -> Revision:
         """Return one revision of a record; the agent is matched first (004-56)."""
         check_scope(request.scope)
@@ -93,6 +119,7 @@ class RecordReads:
         refuse_if_any(violations)
         authorized = await self._access.authorize(call, request.scope)
         check_identifier(violations, "record_id", request.record_id)
+        full = checked_view(violations, request.full)
         refuse_if_any(violations)
         bound_to = _page_digest(authorized, request)
         before = _position(request.page_token, bound_to)
@@ -109,10 +136,10 @@ class RecordReads:
         )
         if not page.found:
             raise RecordNotFoundError
-        revisions = cut_to_reply(page.revisions)
+        revisions = cut_to_reply(page.revisions) if full else page.revisions
         more = page.more or len(revisions) < len(page.revisions)
         token = page_token(bound_to, [revisions[-1].revision]) if more else ""
-        return RevisionsListed(revisions, token)
+        return RevisionsListed(revisions, token, full)
 
 
 async def _load(provider: IMemoryProvider, timeout: float, *, request: LoadRequest) -> Loaded:
@@ -128,6 +155,7 @@ def _page_digest(authorized: Authorized, request: ListRevisions) -> str:
         scope.run_id,
         scope.agent_id,
         request.record_id,
+        request.full,
     )
 
 

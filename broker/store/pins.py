@@ -87,6 +87,7 @@ def _pin(row: Row[tuple[object, ...]]) -> Pin:
         options_revision=found[pins.c.options_revision],
         resource=ResourceIdentity(found[pins.c.resource_id], found[pins.c.resource_generation]),
         capabilities=frozenset(found[pins.c.capabilities]),
+        create_time=found[pins.c.create_time],
     )
 
 

@@ -26,8 +26,10 @@ ALLOWED_KEYS: Final = frozenset(
         "request_id",
         # the process
         "attempt",
+        "child_pid",
         "component",
         "count",
+        "exit_code",
         "grace_s",
         "limit",
         "logger",
@@ -37,6 +39,7 @@ ALLOWED_KEYS: Final = frozenset(
         "signal",
         "state",
         "version",
+        "worker",
         "workers",
     }
 )

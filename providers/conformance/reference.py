@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from providers import rules
 from providers.capabilities import Capability
+from providers.conformance.reference_search import fits, page
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
@@ -47,13 +48,21 @@ from providers.requests import (
     Replayed,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
     StaleRevision,
     Tombstoned,
 )
 
 CHAIN_LINKS_MAX = 66
 CAPABILITIES = frozenset(
-    {Capability.READ, Capability.WRITE, Capability.REVISIONS, Capability.PROMOTE}
+    {
+        Capability.READ,
+        Capability.WRITE,
+        Capability.SEARCH,
+        Capability.REVISIONS,
+        Capability.PROMOTE,
+    }
 )
 ABSENT = dict.fromkeys(sorted(set(Capability) - CAPABILITIES), "the model does not go so far yet")
 
@@ -163,7 +172,22 @@ class ReferenceMemoryProvider(IMemoryProvider):
         )
         return deepcopy(RevisionsPage(found=True, revisions=page, more=bottom > 0))
 
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.search``."""
+        self._check_open()
+        self._check_marker()
+        shelf = self._shelf(request.project)
+        heads = (self._head(shelf, each) for each in shelf.heads)
+        fitting = [each for each in heads if each and self._fits(each, request)]
+        return deepcopy(self._page(fitting, request))
+
     # -------------------- reading
+
+    def _fits(self, record: Record, request: SearchRequest) -> bool:
+        return fits(record, request)
+
+    def _page(self, fitting: list[Record], request: SearchRequest) -> SearchPage:
+        return page(fitting, request)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -21,6 +21,9 @@ from providers.requests import (
     LoadRequest,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchPosition,
+    SearchRequest,
 )
 
 SECONDS = 20.0
@@ -141,6 +144,36 @@ async def pages(
         expect.equal(len(got.revisions), limit, "the size of a page that others follow")
         before = got.revisions[-1].revision
         await asyncio.sleep(0)
+
+
+async def search(
+    provider: IMemoryProvider, project: ProjectKey, *, agent_id: str | None = AGENT, **asked: Any
+) -> SearchPage:
+    """Search one page; ``asked`` are further fields of the request."""
+    request = SearchRequest(project=project, agent_id=agent_id, **asked)
+    return await provider.search(request, timeout=SECONDS)
+
+
+async def searched(
+    provider: IMemoryProvider, project: ProjectKey, *, limit: int = 100, **asked: Any
+) -> list[Record]:
+    """Search page after page to the end."""
+    found: list[Record] = []
+    after: SearchPosition | None = None
+    while True:
+        got = await search(provider, project, limit=limit, after=after, **asked)
+        expect.that(len(got.records) <= limit, "a page holds at most its limit")
+        found += got.records
+        if not got.more:
+            return found
+        expect.equal(len(got.records), limit, "the size of a page that others follow")
+        after = position(got.records[-1])
+        await asyncio.sleep(0)
+
+
+def position(record: Record) -> SearchPosition:
+    """Name where a page ends that ends with this record."""
+    return SearchPosition(record.current.create_time, record.current.record_id)
 
 
 async def receipt_of(provider: IMemoryProvider, project: ProjectKey, key: ReceiptKey) -> Loaded:

@@ -6,6 +6,7 @@ from functools import partial
 import asyncpg
 
 from providers.errors import WriteSetInvalidError
+from providers.folding import search_text
 from providers.model import ResourceIdentity, Revision, WriteSet
 from providers.postgres import errors
 from providers.postgres.connections import Connections, Link
@@ -186,6 +187,7 @@ def _revision_rows(write_set: WriteSet) -> str:
     for put in write_set.heads:
         row = revision_columns(put.record.current)
         row["record_create_time"] = put.record.create_time
+        row["search_text"] = search_text(put.record.current.content)
         if put.expected_revision is not None:
             row["expected_revision"] = put.expected_revision
             row["expected_revision_id"] = expected_revision_id(write_set, put)

@@ -21,7 +21,8 @@ WITH given AS MATERIALIZED (
         superseded_by_record_id text, reason text, change_kind text, actor_fingerprint text,
         create_time timestamptz,
         -- Only heads have these; the last two only where the record must exist already.
-        record_create_time timestamptz, expected_revision integer, expected_revision_id text
+        record_create_time timestamptz, search_text text, expected_revision integer,
+        expected_revision_id text
     )
 ),
 asked_keys AS MATERIALIZED (
@@ -99,14 +100,14 @@ new_records AS (
         tenant_id, project_id, record_id, revision, revision_id, previous_revision_id, agent_id,
         kind, type, title, content, rationale, importance, tags, facet, state, trust, source_run_id,
         source_session_id, promoted_decision_id, superseded_by_record_id, reason, change_kind,
-        actor_fingerprint, create_time, update_time
+        actor_fingerprint, create_time, update_time, search_text
     )
     SELECT
         $1, $2, g.record_id, g.revision, g.revision_id, g.previous_revision_id, g.agent_id,
         g.kind, g.type, g.title, g.content, g.rationale, g.importance, g.tags, g.facet, g.state,
         g.trust, g.source_run_id, g.source_session_id, g.promoted_decision_id,
         g.superseded_by_record_id, g.reason, g.change_kind, g.actor_fingerprint,
-        g.record_create_time, g.create_time
+        g.record_create_time, g.create_time, g.search_text
     FROM new_receipt, given AS g
     WHERE g.record_create_time IS NOT NULL AND g.expected_revision IS NULL
     ORDER BY g.record_id
@@ -137,7 +138,8 @@ changed_records AS (
         change_kind = g.change_kind,
         actor_fingerprint = g.actor_fingerprint,
         create_time = g.record_create_time,
-        update_time = g.create_time
+        update_time = g.create_time,
+        search_text = g.search_text
     FROM new_receipt, given AS g
     WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
         AND r.record_id = g.record_id AND g.expected_revision IS NOT NULL

@@ -15,15 +15,21 @@ from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(
-    {Capability.READ, Capability.WRITE, Capability.REVISIONS, Capability.PROMOTE}
+    {
+        Capability.READ,
+        Capability.WRITE,
+        Capability.SEARCH,
+        Capability.REVISIONS,
+        Capability.PROMOTE,
+    }
 )
 ABSENT: Mapping[Capability, str] = {
-    Capability.SEARCH: "this adapter does not search yet",
     Capability.COMPOSE: "this adapter does not select context candidates yet",
     Capability.DELIVERY: "this adapter does not lease effects yet",
 }
 
 _TRIGGERS = 5
+_INDEXES = 3
 _VERSION = "SELECT version_num FROM memory.alembic_version"
 
 
@@ -31,8 +37,8 @@ async def negotiate(connection: Connection, options: PostgresOptions) -> Negotia
     """See ``IMemoryProvider.negotiate``.
 
     Raises:
-        NegotiationRefusedError: With the fact ``name``, ``replica``, ``durability``, ``schema`` or
-            ``rights``. Not retryable.
+        NegotiationRefusedError: With the fact ``name``, ``replica``, ``durability``, ``schema``,
+            ``index`` or ``rights``. Not retryable.
         ResourceMismatchError: The marker is absent or another. Not retryable.
     """
     found = await connection.fetchrow(NEGOTIATE)
@@ -91,3 +97,5 @@ async def _check_schema(connection: Connection, found: asyncpg.Record) -> None:
         )
     if found["triggers"] != _TRIGGERS:
         raise NegotiationRefusedError("a trigger is gone or disabled", fact="schema")
+    if found["indexes"] != _INDEXES:
+        raise NegotiationRefusedError("an index of the search is gone or not valid", fact="index")

@@ -63,6 +63,14 @@ SELECT
         ) AND t.tgenabled IN ('O', 'A')
     ) AS triggers,
     (
+        SELECT count(*)
+        FROM pg_index AS i
+        JOIN relations AS r ON r.oid = i.indrelid
+        JOIN pg_class AS c ON c.oid = i.indexrelid
+        WHERE c.relname IN ('records_agent_order', 'records_project_order', 'records_search_text')
+            AND i.indisvalid AND i.indisready
+    ) AS indexes,
+    (
         SELECT
             rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication
             OR session_user <> current_user

@@ -12,6 +12,7 @@ from providers.postgres import errors, reader
 from providers.postgres.connections import Connections, Link
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
+from providers.postgres.search import search
 from providers.postgres.statements import warm
 from providers.requests import (
     CommitOutcome,
@@ -20,6 +21,8 @@ from providers.requests import (
     Negotiated,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
 )
 
 T = TypeVar("T")
@@ -64,6 +67,11 @@ class PostgresMemoryProvider(IMemoryProvider):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         """See ``IMemoryProvider.revisions``."""
         work = partial(reader.revisions, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.search``."""
+        work = partial(search, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
 
     async def _read(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:

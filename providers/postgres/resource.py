@@ -2,12 +2,13 @@
 
 import asyncpg
 
-from providers.errors import NegotiationRefusedError
+from providers.errors import NegotiationRefusedError, ResourceMismatchError
 
 _INSERT = """
 INSERT INTO memory.resource (resource_id, generation, create_time)
 VALUES ($1, $2, statement_timestamp())
 """
+_SAME = "SELECT count(*) FROM memory.resource WHERE resource_id = $1 AND generation = $2"
 
 
 async def init_resource(dsn: str, resource_id: str, generation: int) -> None:
@@ -19,8 +20,10 @@ async def init_resource(dsn: str, resource_id: str, generation: int) -> None:
         generation: Counts from 1; the operator raises it when a backup is restored.
 
     Raises:
-        NegotiationRefusedError: There is a marker already; its ``fact`` is ``marker``. Nothing was
-            written. Not retryable.
+        NegotiationRefusedError: The marker is there and says the same; its ``fact`` is ``marker``.
+            Nothing was written. Not retryable.
+        ResourceMismatchError: There is a marker that says something else. Nothing was written. Not
+            retryable.
         asyncpg.PostgresError: The server refused. Nothing was written.
         OSError: The server cannot be reached. Retryable.
     """
@@ -28,6 +31,10 @@ async def init_resource(dsn: str, resource_id: str, generation: int) -> None:
     try:
         await connection.execute(_INSERT, resource_id, generation)
     except asyncpg.UniqueViolationError as error:
-        raise NegotiationRefusedError("the resource has a marker already", fact="marker") from error
+        if await connection.fetchval(_SAME, resource_id, generation):
+            raise NegotiationRefusedError(
+                "the resource has this marker already", fact="marker"
+            ) from error
+        raise ResourceMismatchError("the resource has another marker already") from error
     finally:
         await connection.close()

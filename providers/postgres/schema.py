@@ -16,10 +16,12 @@ from sqlalchemy import (
     Column,
     DateTime,
     Double,
+    Index,
     Integer,
     MetaData,
     Table,
     Text,
+    TextClause,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON
@@ -28,7 +30,7 @@ from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0001"
+REVISION = "0002"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
@@ -100,6 +102,16 @@ def _snapshot_checks(table: str) -> tuple[CheckConstraint, ...]:
     )
 
 
+def _searched(collation: str, *names: str) -> list[TextClause]:
+    return [text(f'{name} COLLATE "{collation}"') for name in names]
+
+
+def _order(name: str, *scope: str) -> Index:
+    """What a page of heads of this scope is read from."""
+    keys = (*_searched("POSIX", *scope), text("update_time DESC"), *_searched("POSIX", "record_id"))
+    return Index(name, *keys)
+
+
 RESOURCE = Table(
     "resource",
     METADATA,
@@ -120,10 +132,25 @@ RECORDS = Table(
     *_snapshot(),
     _time("create_time"),
     _time("update_time"),
+    _identifier("search_text"),
     PrimaryKeyConstraint("tenant_id", "project_id", "record_id", name="records_pkey"),
     *_snapshot_checks("records"),
+    _order("records_agent_order", "tenant_id", "project_id", "agent_id"),
+    _order("records_project_order", "tenant_id", "project_id"),
+    Index(
+        "records_search_text",
+        *_searched("ucs_basic", "tenant_id", "project_id", "agent_id"),
+        text("search_text memory.gin_trgm_ops"),
+        postgresql_using="gin",
+    ),
 )
-"""Heads: a copy of the newest revision, and when the first one was written."""
+"""Heads: a copy of the newest revision, when the first one was written, and what is searched.
+
+``search_text`` is made by ``providers.folding``. What a search is read from holds identifiers under
+other collations than the columns have, ones that sort the same. A condition fits only an index of
+its own collation: so, whatever the statistics say, no lookup by key is planned as a walk in search
+order, and no search for a text as a walk through its scope.
+"""
 
 REVISIONS = Table(
     "revisions",

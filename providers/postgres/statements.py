@@ -16,6 +16,39 @@ REVISIONS = _read("revisions.sql")
 NEGOTIATE = _read("negotiate.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
+MARKER = "SELECT resource_id, generation FROM memory.resource"
+
+WALK = 500
+"""How many heads a search for text looks through before it asks the index of the text."""
+
+
+def _search(name: str, *, one_agent: bool) -> str:
+    statement = _read(name)
+    for mark, sql in (
+        ("scope", _scope("POSIX", one_agent)),
+        ("scope of the text", _scope("ucs_basic", one_agent)),
+        ("fits", _read("search_fits.sql")),
+        ("walk", str(WALK)),
+    ):
+        statement = statement.replace(f"/* {mark} */", sql)
+    return statement
+
+
+def _scope(collation: str, one_agent: bool) -> str:
+    """Return the condition that the indexes of one collation serve; see ``schema.py``."""
+    agent = f'r.agent_id COLLATE "{collation}" = $15' if one_agent else "$15::text IS NULL"
+    return (
+        f'r.tenant_id COLLATE "{collation}" = $1 AND r.project_id COLLATE "{collation}" = $2'
+        f" AND {agent}"
+    )
+
+
+SEARCH_AGENT = _search("search.sql", one_agent=True)
+SEARCH_PROJECT = _search("search.sql", one_agent=False)
+SEARCH_TEXT_AGENT = _search("search_text.sql", one_agent=True)
+SEARCH_TEXT_PROJECT = _search("search_text.sql", one_agent=False)
+
+
 _NO_KEYS: list[str] = []
 _NO_ROWS = "[]"
 

@@ -27,6 +27,8 @@ from providers.requests import (
     Negotiated,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
 )
 from tests.conformance import reference_harness
 from tests.conformance.reference_harness import RESOURCE, ReferenceBench
@@ -121,6 +123,11 @@ class LinkedProvider(ReferenceMemoryProvider):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         self._check_open()
         call = super().revisions
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        self._check_open()
+        call = super().search
         return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
 
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:

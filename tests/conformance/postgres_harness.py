@@ -27,7 +27,7 @@ DECLARATION = Declaration(
     absent_capabilities=ABSENT,
     facts=frozenset(StoreFact) - FOREIGN,
     absent_facts=dict.fromkeys(FOREIGN, f"the server of {DSN_VARIABLE} is not ours to stop"),
-    hazards=MARKER_HAZARDS | {Hazard.SCHEMA, Hazard.RIGHTS, Hazard.REPLICA},
+    hazards=MARKER_HAZARDS | {Hazard.SCHEMA, Hazard.RIGHTS, Hazard.INDEX, Hazard.REPLICA},
 )
 
 _SPOIL = {
@@ -36,6 +36,7 @@ _SPOIL = {
     Hazard.GENERATION: "UPDATE memory.resource SET generation = generation + 1",
     Hazard.SCHEMA: "UPDATE memory.alembic_version SET version_num = '0000'",
     Hazard.RIGHTS: "GRANT DELETE ON memory.records TO {role}",
+    Hazard.INDEX: "DROP INDEX memory.records_search_text",
     Hazard.REPLICA: "ALTER DATABASE {name} SET default_transaction_read_only = on",
 }
 _CORRUPT = """

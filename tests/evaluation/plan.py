@@ -155,7 +155,11 @@ def get_of(known: Known) -> pb.GetRecordRequest:
 def list_of(known: Known, size: int, token: str = "") -> pb.ListRevisionsRequest:
     """Return the request for a page of a record's history."""
     return pb.ListRevisionsRequest(
-        scope=known.scope, record_id=known.record_id, page_size=size, page_token=token
+        view=records.RECORD_VIEW_FULL,
+        scope=known.scope,
+        record_id=known.record_id,
+        page_size=size,
+        page_token=token,
     )
 
 

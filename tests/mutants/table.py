@@ -95,7 +95,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a replay is answered from the head",
-        file="broker/services/record_writes.py",
+        file="broker/services/head_writer.py",
         right="            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id]",
         wrong="            settled.loaded.heads[ref.record_id].current, "
         "settled.loaded.heads[ref.record_id]",
@@ -122,12 +122,12 @@ MUTANTS = (
     Mutant(
         name="answers of the owner are remembered",
         file="broker/authority/checks.py",
-        right="        answer = await self._owner.run_authority(call, scope, first_of(need))\n",
+        right="            answer = await self._owner.run_authority(call, scope, permission)\n",
         wrong="""\
-        kept = self.__dict__.setdefault("kept", {})
-        if scope not in kept:
-            kept[scope] = await self._owner.run_authority(call, scope, first_of(need))
-        answer = kept[scope]
+            kept = self.__dict__.setdefault("kept", {})
+            if scope not in kept:
+                kept[scope] = await self._owner.run_authority(call, scope, permission)
+            answer = kept[scope]
 """,
         tests=(CHECKS,),
     ),

@@ -112,6 +112,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INVALID_ARGUMENT. One item alone exceeds the largest reply."""
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 39
     """CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
+    ERROR_REASON_REPLACEMENT_INVALID: _ErrorReason.ValueType  # 40
+    """FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve."""
+    ERROR_REASON_REPLACEMENT_CYCLE: _ErrorReason.ValueType  # 41
+    """FAILED_PRECONDITION. The replacement leads back to the record."""
+    ERROR_REASON_CHAIN_TOO_LONG: _ErrorReason.ValueType  # 42
+    """FAILED_PRECONDITION. More than 64 hops."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
@@ -209,4 +215,10 @@ ERROR_REASON_REPLY_TOO_LARGE: ErrorReason.ValueType  # 38
 """INVALID_ARGUMENT. One item alone exceeds the largest reply."""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 39
 """CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
+ERROR_REASON_REPLACEMENT_INVALID: ErrorReason.ValueType  # 40
+"""FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve."""
+ERROR_REASON_REPLACEMENT_CYCLE: ErrorReason.ValueType  # 41
+"""FAILED_PRECONDITION. The replacement leads back to the record."""
+ERROR_REASON_CHAIN_TOO_LONG: ErrorReason.ValueType  # 42
+"""FAILED_PRECONDITION. More than 64 hops."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

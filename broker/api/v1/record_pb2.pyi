@@ -505,6 +505,58 @@ PORTABILITY_LOCAL: Portability.ValueType  # 3
 """Nowhere but here."""
 Global___Portability: _TypeAlias = Portability  # noqa: Y015
 
+class _RecordView:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RecordViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RecordView.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RECORD_VIEW_UNSPECIFIED: _RecordView.ValueType  # 0
+    """The same as BASIC."""
+    RECORD_VIEW_BASIC: _RecordView.ValueType  # 1
+    """`snippet` in place of content, rationale and the metadata of the facet."""
+    RECORD_VIEW_FULL: _RecordView.ValueType  # 2
+    """Everything; `snippet` is empty."""
+
+class RecordView(_RecordView, metaclass=_RecordViewEnumTypeWrapper):
+    """How much of a record or revision a reply holds."""
+
+RECORD_VIEW_UNSPECIFIED: RecordView.ValueType  # 0
+"""The same as BASIC."""
+RECORD_VIEW_BASIC: RecordView.ValueType  # 1
+"""`snippet` in place of content, rationale and the metadata of the facet."""
+RECORD_VIEW_FULL: RecordView.ValueType  # 2
+"""Everything; `snippet` is empty."""
+Global___RecordView: _TypeAlias = RecordView  # noqa: Y015
+
+class _RejectKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RejectKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RejectKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REJECT_KIND_UNSPECIFIED: _RejectKind.ValueType  # 0
+    """Not said."""
+    REJECT_KIND_UNTRUE: _RejectKind.ValueType  # 1
+    """It was never true."""
+    REJECT_KIND_CHANGED: _RejectKind.ValueType  # 2
+    """It was true once."""
+    REJECT_KIND_NOT_HERE: _RejectKind.ValueType  # 3
+    """It is true, and does not belong here."""
+
+class RejectKind(_RejectKind, metaclass=_RejectKindEnumTypeWrapper):
+    """Why a record is rejected."""
+
+REJECT_KIND_UNSPECIFIED: RejectKind.ValueType  # 0
+"""Not said."""
+REJECT_KIND_UNTRUE: RejectKind.ValueType  # 1
+"""It was never true."""
+REJECT_KIND_CHANGED: RejectKind.ValueType  # 2
+"""It was true once."""
+REJECT_KIND_NOT_HERE: RejectKind.ValueType  # 3
+"""It is true, and does not belong here."""
+Global___RejectKind: _TypeAlias = RejectKind  # noqa: Y015
+
 @_typing.final
 class Scope(_message.Message):
     """Where a call acts. Identifiers are 1-256 ASCII letters, digits and `. _ : -`, compared byte for byte."""
@@ -671,6 +723,7 @@ class Record(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     FACET_FIELD_NUMBER: _builtins.int
+    SNIPPET_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
     """A UUID (version 7) made by the broker."""
     project_id: _builtins.str
@@ -707,6 +760,8 @@ class Record(_message.Message):
     """The decision a promoted proposal became. Empty: none."""
     superseded_by_record_id: _builtins.str
     """The record that replaced this one. Empty: none."""
+    snippet: _builtins.str
+    """The first 256 code points of the content, in view BASIC only."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 32 tags of 1-64 code points, trimmed, without duplicates, sorted; both without regard to case."""
@@ -748,10 +803,11 @@ class Record(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         facet: Global___MemoryFacet | None = ...,
+        snippet: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "facet", b"facet", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "content", b"content", "create_time", b"create_time", "facet", b"facet", "importance", b"importance", "kind", b"kind", "previous_revision_id", b"previous_revision_id", "project_id", b"project_id", "promoted_decision_id", b"promoted_decision_id", "rationale", b"rationale", "record_id", b"record_id", "revision", b"revision", "revision_id", b"revision_id", "source_run_id", b"source_run_id", "source_session_id", b"source_session_id", "state", b"state", "superseded_by_record_id", b"superseded_by_record_id", "tags", b"tags", "title", b"title", "trust", b"trust", "type", b"type", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "content", b"content", "create_time", b"create_time", "facet", b"facet", "importance", b"importance", "kind", b"kind", "previous_revision_id", b"previous_revision_id", "project_id", b"project_id", "promoted_decision_id", b"promoted_decision_id", "rationale", b"rationale", "record_id", b"record_id", "revision", b"revision", "revision_id", b"revision_id", "snippet", b"snippet", "source_run_id", b"source_run_id", "source_session_id", b"source_session_id", "state", b"state", "superseded_by_record_id", b"superseded_by_record_id", "tags", b"tags", "title", b"title", "trust", b"trust", "type", b"type", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -786,6 +842,7 @@ class Revision(_message.Message):
     ACTOR_FINGERPRINT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FACET_FIELD_NUMBER: _builtins.int
+    SNIPPET_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
     """The record."""
     agent_id: _builtins.str
@@ -826,6 +883,8 @@ class Revision(_message.Message):
     """What was changed."""
     actor_fingerprint: _builtins.str
     """Who changed it: lower-case hexadecimal SHA-256 of issuer, newline, subject. Empty in imported history without it."""
+    snippet: _builtins.str
+    """As in Record."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in Record."""
@@ -864,10 +923,11 @@ class Revision(_message.Message):
         actor_fingerprint: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         facet: Global___MemoryFacet | None = ...,
+        snippet: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "facet", b"facet"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor_fingerprint", b"actor_fingerprint", "agent_id", b"agent_id", "change_kind", b"change_kind", "content", b"content", "create_time", b"create_time", "facet", b"facet", "importance", b"importance", "kind", b"kind", "previous_revision_id", b"previous_revision_id", "promoted_decision_id", b"promoted_decision_id", "rationale", b"rationale", "reason", b"reason", "record_id", b"record_id", "revision", b"revision", "revision_id", b"revision_id", "source_run_id", b"source_run_id", "source_session_id", b"source_session_id", "state", b"state", "superseded_by_record_id", b"superseded_by_record_id", "tags", b"tags", "title", b"title", "trust", b"trust", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor_fingerprint", b"actor_fingerprint", "agent_id", b"agent_id", "change_kind", b"change_kind", "content", b"content", "create_time", b"create_time", "facet", b"facet", "importance", b"importance", "kind", b"kind", "previous_revision_id", b"previous_revision_id", "promoted_decision_id", b"promoted_decision_id", "rationale", b"rationale", "reason", b"reason", "record_id", b"record_id", "revision", b"revision", "revision_id", b"revision_id", "snippet", b"snippet", "source_run_id", b"source_run_id", "source_session_id", b"source_session_id", "state", b"state", "superseded_by_record_id", b"superseded_by_record_id", "tags", b"tags", "title", b"title", "trust", b"trust", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

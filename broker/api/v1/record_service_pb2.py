@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from broker.api.v1 import record_pb2 as broker_dot_api_dot_v1_dot_record__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"broker/api/v1/record_service.proto\x12\rbroker.api.v1\x1a\x1a\x62roker/api/v1/record.proto\x1a google/protobuf/field_mask.proto\"\x9e\x02\n\x13\x43reateRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\'\n\x04kind\x18\x03 \x01(\x0e\x32\x19.broker.api.v1.RecordKind\x12\x0c\n\x04type\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\t\x12\x11\n\trationale\x18\x07 \x01(\t\x12\x17\n\nimportance\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tags\x18\t \x03(\t\x12)\n\x05\x66\x61\x63\x65t\x18\n \x01(\x0b\x32\x1a.broker.api.v1.MemoryFacetB\r\n\x0b_importance\"O\n\x14\x43reateRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"J\n\x10GetRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\":\n\x11GetRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\"\xe3\x02\n\x13UpdateRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0c\n\x04type\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x07 \x01(\t\x12\x11\n\trationale\x18\x08 \x01(\t\x12\x17\n\nimportance\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12)\n\x05\x66\x61\x63\x65t\x18\x0c \x01(\x0b\x32\x1a.broker.api.v1.MemoryFacet\x12.\n\nfacet_mask\x18\r \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\r\n\x0b_importance\"O\n\x14UpdateRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"u\n\x14ListRevisionsRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"\\\n\x15ListRevisionsResponse\x12*\n\trevisions\x18\x01 \x03(\x0b\x32\x17.broker.api.v1.Revision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"^\n\x12GetRevisionRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"@\n\x13GetRevisionResponse\x12)\n\x08revision\x18\x01 \x01(\x0b\x32\x17.broker.api.v1.Revision2\xc3\x03\n\rRecordService\x12W\n\x0c\x43reateRecord\x12\".broker.api.v1.CreateRecordRequest\x1a#.broker.api.v1.CreateRecordResponse\x12N\n\tGetRecord\x12\x1f.broker.api.v1.GetRecordRequest\x1a .broker.api.v1.GetRecordResponse\x12W\n\x0cUpdateRecord\x12\".broker.api.v1.UpdateRecordRequest\x1a#.broker.api.v1.UpdateRecordResponse\x12Z\n\rListRevisions\x12#.broker.api.v1.ListRevisionsRequest\x1a$.broker.api.v1.ListRevisionsResponse\x12T\n\x0bGetRevision\x12!.broker.api.v1.GetRevisionRequest\x1a\".broker.api.v1.GetRevisionResponseBV\n\x1a\x64\x65v.knowledgebroker.api.v1P\x01Z\x1dknowledge-broker/api/v1;apiv1\xaa\x02\x16KnowledgeBroker.Api.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"broker/api/v1/record_service.proto\x12\rbroker.api.v1\x1a\x1a\x62roker/api/v1/record.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9e\x02\n\x13\x43reateRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\'\n\x04kind\x18\x03 \x01(\x0e\x32\x19.broker.api.v1.RecordKind\x12\x0c\n\x04type\x18\x04 \x01(\t\x12\r\n\x05title\x18\x05 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\t\x12\x11\n\trationale\x18\x07 \x01(\t\x12\x17\n\nimportance\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tags\x18\t \x03(\t\x12)\n\x05\x66\x61\x63\x65t\x18\n \x01(\x0b\x32\x1a.broker.api.v1.MemoryFacetB\r\n\x0b_importance\"O\n\x14\x43reateRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"J\n\x10GetRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\":\n\x11GetRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\"\xe3\x02\n\x13UpdateRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0c\n\x04type\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x07 \x01(\t\x12\x11\n\trationale\x18\x08 \x01(\t\x12\x17\n\nimportance\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12)\n\x05\x66\x61\x63\x65t\x18\x0c \x01(\x0b\x32\x1a.broker.api.v1.MemoryFacet\x12.\n\nfacet_mask\x18\r \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\r\n\x0b_importance\"O\n\x14UpdateRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\x9e\x01\n\x14ListRevisionsRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\'\n\x04view\x18\x05 \x01(\x0e\x32\x19.broker.api.v1.RecordView\"\\\n\x15ListRevisionsResponse\x12*\n\trevisions\x18\x01 \x03(\x0b\x32\x17.broker.api.v1.Revision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"^\n\x12GetRevisionRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x11\n\trecord_id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"@\n\x13GetRevisionResponse\x12)\n\x08revision\x18\x01 \x01(\x0b\x32\x17.broker.api.v1.Revision\"Q\n\x16\x42\x61tchGetRecordsRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x12\n\nrecord_ids\x18\x02 \x03(\t\"A\n\x17\x42\x61tchGetRecordsResponse\x12&\n\x07records\x18\x01 \x03(\x0b\x32\x15.broker.api.v1.Record\"\xea\x03\n\x14SearchRecordsRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\r\n\x05query\x18\x02 \x01(\t\x12(\n\x05kinds\x18\x03 \x03(\x0e\x32\x19.broker.api.v1.RecordKind\x12*\n\x06states\x18\x04 \x03(\x0e\x32\x1a.broker.api.v1.RecordState\x12$\n\x06trusts\x18\x05 \x03(\x0e\x32\x14.broker.api.v1.Trust\x12\x0c\n\x04tags\x18\x06 \x03(\t\x12\x1b\n\x0eimportance_min\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x1b\n\x0eimportance_max\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x30\n\x0cupdated_from\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0eupdated_before\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x0b \x01(\x05\x12\x12\n\npage_token\x18\x0c \x01(\t\x12\'\n\x04view\x18\r \x01(\x0e\x32\x19.broker.api.v1.RecordViewB\x11\n\x0f_importance_minB\x11\n\x0f_importance_max\"X\n\x15SearchRecordsResponse\x12&\n\x07records\x18\x01 \x03(\x0b\x32\x15.broker.api.v1.Record\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x14\x41rchiveRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"P\n\x15\x41rchiveRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\x94\x01\n\x16UnarchiveRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"R\n\x17UnarchiveRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xb5\x01\n\x18SupersedeDecisionRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x1d\n\x15replacement_record_id\x18\x06 \x01(\t\"T\n\x19SupersedeDecisionResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xab\x01\n\x14RestoreRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x17\n\x0fsource_revision\x18\x06 \x01(\x03\"P\n\x15RestoreRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\x92\x01\n\x14\x41pproveRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"P\n\x15\x41pproveRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xc1\x01\n\x13RejectRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12.\n\x0breject_kind\x18\x06 \x01(\x0e\x32\x19.broker.api.v1.RejectKind\"O\n\x14RejectRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\x91\x01\n\x13ReopenRecordRequest\x12#\n\x05scope\x18\x01 \x01(\x0b\x32\x14.broker.api.v1.Scope\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x11\n\trecord_id\x18\x03 \x01(\t\x12\x19\n\x11\x65xpected_revision\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"O\n\x14ReopenRecordResponse\x12%\n\x06record\x18\x01 \x01(\x0b\x32\x15.broker.api.v1.Record\x12\x10\n\x08replayed\x18\x02 \x01(\x08\x32\x91\n\n\rRecordService\x12W\n\x0c\x43reateRecord\x12\".broker.api.v1.CreateRecordRequest\x1a#.broker.api.v1.CreateRecordResponse\x12N\n\tGetRecord\x12\x1f.broker.api.v1.GetRecordRequest\x1a .broker.api.v1.GetRecordResponse\x12`\n\x0f\x42\x61tchGetRecords\x12%.broker.api.v1.BatchGetRecordsRequest\x1a&.broker.api.v1.BatchGetRecordsResponse\x12Z\n\rSearchRecords\x12#.broker.api.v1.SearchRecordsRequest\x1a$.broker.api.v1.SearchRecordsResponse\x12W\n\x0cUpdateRecord\x12\".broker.api.v1.UpdateRecordRequest\x1a#.broker.api.v1.UpdateRecordResponse\x12Z\n\rArchiveRecord\x12#.broker.api.v1.ArchiveRecordRequest\x1a$.broker.api.v1.ArchiveRecordResponse\x12`\n\x0fUnarchiveRecord\x12%.broker.api.v1.UnarchiveRecordRequest\x1a&.broker.api.v1.UnarchiveRecordResponse\x12\x66\n\x11SupersedeDecision\x12\'.broker.api.v1.SupersedeDecisionRequest\x1a(.broker.api.v1.SupersedeDecisionResponse\x12Z\n\rRestoreRecord\x12#.broker.api.v1.RestoreRecordRequest\x1a$.broker.api.v1.RestoreRecordResponse\x12Z\n\rApproveRecord\x12#.broker.api.v1.ApproveRecordRequest\x1a$.broker.api.v1.ApproveRecordResponse\x12W\n\x0cRejectRecord\x12\".broker.api.v1.RejectRecordRequest\x1a#.broker.api.v1.RejectRecordResponse\x12W\n\x0cReopenRecord\x12\".broker.api.v1.ReopenRecordRequest\x1a#.broker.api.v1.ReopenRecordResponse\x12Z\n\rListRevisions\x12#.broker.api.v1.ListRevisionsRequest\x1a$.broker.api.v1.ListRevisionsResponse\x12T\n\x0bGetRevision\x12!.broker.api.v1.GetRevisionRequest\x1a\".broker.api.v1.GetRevisionResponseBV\n\x1a\x64\x65v.knowledgebroker.api.v1P\x01Z\x1dknowledge-broker/api/v1;apiv1\xaa\x02\x16KnowledgeBroker.Api.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,26 +35,62 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'broker.api.v1.record_servic
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\032dev.knowledgebroker.api.v1P\001Z\035knowledge-broker/api/v1;apiv1\252\002\026KnowledgeBroker.Api.V1'
-  _globals['_CREATERECORDREQUEST']._serialized_start=116
-  _globals['_CREATERECORDREQUEST']._serialized_end=402
-  _globals['_CREATERECORDRESPONSE']._serialized_start=404
-  _globals['_CREATERECORDRESPONSE']._serialized_end=483
-  _globals['_GETRECORDREQUEST']._serialized_start=485
-  _globals['_GETRECORDREQUEST']._serialized_end=559
-  _globals['_GETRECORDRESPONSE']._serialized_start=561
-  _globals['_GETRECORDRESPONSE']._serialized_end=619
-  _globals['_UPDATERECORDREQUEST']._serialized_start=622
-  _globals['_UPDATERECORDREQUEST']._serialized_end=977
-  _globals['_UPDATERECORDRESPONSE']._serialized_start=979
-  _globals['_UPDATERECORDRESPONSE']._serialized_end=1058
-  _globals['_LISTREVISIONSREQUEST']._serialized_start=1060
-  _globals['_LISTREVISIONSREQUEST']._serialized_end=1177
-  _globals['_LISTREVISIONSRESPONSE']._serialized_start=1179
-  _globals['_LISTREVISIONSRESPONSE']._serialized_end=1271
-  _globals['_GETREVISIONREQUEST']._serialized_start=1273
-  _globals['_GETREVISIONREQUEST']._serialized_end=1367
-  _globals['_GETREVISIONRESPONSE']._serialized_start=1369
-  _globals['_GETREVISIONRESPONSE']._serialized_end=1433
-  _globals['_RECORDSERVICE']._serialized_start=1436
-  _globals['_RECORDSERVICE']._serialized_end=1887
+  _globals['_CREATERECORDREQUEST']._serialized_start=149
+  _globals['_CREATERECORDREQUEST']._serialized_end=435
+  _globals['_CREATERECORDRESPONSE']._serialized_start=437
+  _globals['_CREATERECORDRESPONSE']._serialized_end=516
+  _globals['_GETRECORDREQUEST']._serialized_start=518
+  _globals['_GETRECORDREQUEST']._serialized_end=592
+  _globals['_GETRECORDRESPONSE']._serialized_start=594
+  _globals['_GETRECORDRESPONSE']._serialized_end=652
+  _globals['_UPDATERECORDREQUEST']._serialized_start=655
+  _globals['_UPDATERECORDREQUEST']._serialized_end=1010
+  _globals['_UPDATERECORDRESPONSE']._serialized_start=1012
+  _globals['_UPDATERECORDRESPONSE']._serialized_end=1091
+  _globals['_LISTREVISIONSREQUEST']._serialized_start=1094
+  _globals['_LISTREVISIONSREQUEST']._serialized_end=1252
+  _globals['_LISTREVISIONSRESPONSE']._serialized_start=1254
+  _globals['_LISTREVISIONSRESPONSE']._serialized_end=1346
+  _globals['_GETREVISIONREQUEST']._serialized_start=1348
+  _globals['_GETREVISIONREQUEST']._serialized_end=1442
+  _globals['_GETREVISIONRESPONSE']._serialized_start=1444
+  _globals['_GETREVISIONRESPONSE']._serialized_end=1508
+  _globals['_BATCHGETRECORDSREQUEST']._serialized_start=1510
+  _globals['_BATCHGETRECORDSREQUEST']._serialized_end=1591
+  _globals['_BATCHGETRECORDSRESPONSE']._serialized_start=1593
+  _globals['_BATCHGETRECORDSRESPONSE']._serialized_end=1658
+  _globals['_SEARCHRECORDSREQUEST']._serialized_start=1661
+  _globals['_SEARCHRECORDSREQUEST']._serialized_end=2151
+  _globals['_SEARCHRECORDSRESPONSE']._serialized_start=2153
+  _globals['_SEARCHRECORDSRESPONSE']._serialized_end=2241
+  _globals['_ARCHIVERECORDREQUEST']._serialized_start=2244
+  _globals['_ARCHIVERECORDREQUEST']._serialized_end=2390
+  _globals['_ARCHIVERECORDRESPONSE']._serialized_start=2392
+  _globals['_ARCHIVERECORDRESPONSE']._serialized_end=2472
+  _globals['_UNARCHIVERECORDREQUEST']._serialized_start=2475
+  _globals['_UNARCHIVERECORDREQUEST']._serialized_end=2623
+  _globals['_UNARCHIVERECORDRESPONSE']._serialized_start=2625
+  _globals['_UNARCHIVERECORDRESPONSE']._serialized_end=2707
+  _globals['_SUPERSEDEDECISIONREQUEST']._serialized_start=2710
+  _globals['_SUPERSEDEDECISIONREQUEST']._serialized_end=2891
+  _globals['_SUPERSEDEDECISIONRESPONSE']._serialized_start=2893
+  _globals['_SUPERSEDEDECISIONRESPONSE']._serialized_end=2977
+  _globals['_RESTORERECORDREQUEST']._serialized_start=2980
+  _globals['_RESTORERECORDREQUEST']._serialized_end=3151
+  _globals['_RESTORERECORDRESPONSE']._serialized_start=3153
+  _globals['_RESTORERECORDRESPONSE']._serialized_end=3233
+  _globals['_APPROVERECORDREQUEST']._serialized_start=3236
+  _globals['_APPROVERECORDREQUEST']._serialized_end=3382
+  _globals['_APPROVERECORDRESPONSE']._serialized_start=3384
+  _globals['_APPROVERECORDRESPONSE']._serialized_end=3464
+  _globals['_REJECTRECORDREQUEST']._serialized_start=3467
+  _globals['_REJECTRECORDREQUEST']._serialized_end=3660
+  _globals['_REJECTRECORDRESPONSE']._serialized_start=3662
+  _globals['_REJECTRECORDRESPONSE']._serialized_end=3741
+  _globals['_REOPENRECORDREQUEST']._serialized_start=3744
+  _globals['_REOPENRECORDREQUEST']._serialized_end=3889
+  _globals['_REOPENRECORDRESPONSE']._serialized_start=3891
+  _globals['_REOPENRECORDRESPONSE']._serialized_end=3970
+  _globals['_RECORDSERVICE']._serialized_start=3973
+  _globals['_RECORDSERVICE']._serialized_end=5270
 # @@protoc_insertion_point(module_scope)

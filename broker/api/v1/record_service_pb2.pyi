@@ -8,6 +8,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -290,14 +291,17 @@ class ListRevisionsRequest(_message.Message):
     RECORD_ID_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
     """REQUIRED. The record, 1-256 ASCII letters, digits, `. _ : -`."""
     page_size: _builtins.int
     """0 means 50, more than 100 means 100, negative is refused. A page holds fewer when it would exceed 3 MiB."""
     page_token: _builtins.str
-    """The `next_page_token` of the page before, at most 512 characters, with the same scope and record; `page_size` may
-    differ. Empty: from the newest.
+    """The `next_page_token` of the page before, at most 512 characters, with the same scope, record and view; `page_size`
+    may differ. Empty: from the newest.
     """
+    view: _record_pb2.RecordView.ValueType
+    """How much of each revision the page holds. Default BASIC."""
     @_builtins.property
     def scope(self) -> _record_pb2.Scope:
         """REQUIRED. All three parts."""
@@ -309,10 +313,11 @@ class ListRevisionsRequest(_message.Message):
         record_id: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        view: _record_pb2.RecordView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "record_id", b"record_id", "scope", b"scope"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "record_id", b"record_id", "scope", b"scope", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -401,3 +406,666 @@ class GetRevisionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetRevisionResponse: _TypeAlias = GetRevisionResponse  # noqa: Y015
+
+@_typing.final
+class BatchGetRecordsRequest(_message.Message):
+    """Asks for several records."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    RECORD_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    @_builtins.property
+    def record_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """REQUIRED. 1-25 records."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        record_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record_ids", b"record_ids", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetRecordsRequest: _TypeAlias = BatchGetRecordsRequest  # noqa: Y015
+
+@_typing.final
+class BatchGetRecordsResponse(_message.Message):
+    """The heads of the records."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_record_pb2.Record]:
+        """In the order asked for."""
+
+    def __init__(
+        self,
+        *,
+        records: _abc.Iterable[_record_pb2.Record] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["records", b"records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetRecordsResponse: _TypeAlias = BatchGetRecordsResponse  # noqa: Y015
+
+@_typing.final
+class SearchRecordsRequest(_message.Message):
+    """Asks for a page of records. Every filter that is given must hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    TRUSTS_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    IMPORTANCE_MIN_FIELD_NUMBER: _builtins.int
+    IMPORTANCE_MAX_FIELD_NUMBER: _builtins.int
+    UPDATED_FROM_FIELD_NUMBER: _builtins.int
+    UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    query: _builtins.str
+    """A text that type, title, content or one tag must contain, case folded, at most 256 code points. No character is a
+    wildcard. Empty: no condition.
+    """
+    importance_min: _builtins.float
+    """Importance at least this, 0.0 to 1.0."""
+    importance_max: _builtins.float
+    """Importance at most this, 0.0 to 1.0."""
+    page_size: _builtins.int
+    """0 means 50, more than 100 means 100, negative is refused. A page holds fewer when it would exceed 3 MiB."""
+    page_token: _builtins.str
+    """The `next_page_token` of the page before, with the same request but for the page size. Empty: from the start."""
+    view: _record_pb2.RecordView.ValueType
+    """How much of each record the page holds. Default BASIC."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[_record_pb2.RecordKind.ValueType]:
+        """Only these kinds, at most 32. Empty: all."""
+
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[_record_pb2.RecordState.ValueType]:
+        """Only these states, at most 32; FORGOTTEN is refused. Empty: ACTIVE."""
+
+    @_builtins.property
+    def trusts(self) -> _containers.RepeatedScalarFieldContainer[_record_pb2.Trust.ValueType]:
+        """Only these trusts, at most 32. Empty: all."""
+
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All of these tags, case folded. At most 32 of 1-64 code points."""
+
+    @_builtins.property
+    def updated_from(self) -> _timestamp_pb2.Timestamp:
+        """Updated at this time or later."""
+
+    @_builtins.property
+    def updated_before(self) -> _timestamp_pb2.Timestamp:
+        """Updated before this time."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        query: _builtins.str = ...,
+        kinds: _abc.Iterable[_record_pb2.RecordKind.ValueType] | None = ...,
+        states: _abc.Iterable[_record_pb2.RecordState.ValueType] | None = ...,
+        trusts: _abc.Iterable[_record_pb2.Trust.ValueType] | None = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+        importance_min: _builtins.float | None = ...,
+        importance_max: _builtins.float | None = ...,
+        updated_from: _timestamp_pb2.Timestamp | None = ...,
+        updated_before: _timestamp_pb2.Timestamp | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        view: _record_pb2.RecordView.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_importance_max", b"_importance_max", "_importance_min", b"_importance_min", "importance_max", b"importance_max", "importance_min", b"importance_min", "scope", b"scope", "updated_before", b"updated_before", "updated_from", b"updated_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_importance_max", b"_importance_max", "_importance_min", b"_importance_min", "importance_max", b"importance_max", "importance_min", b"importance_min", "kinds", b"kinds", "page_size", b"page_size", "page_token", b"page_token", "query", b"query", "scope", b"scope", "states", b"states", "tags", b"tags", "trusts", b"trusts", "updated_before", b"updated_before", "updated_from", b"updated_from", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__importance_max: _TypeAlias = _typing.Literal["importance_max"]  # noqa: Y015
+    _WhichOneofArgType__importance_max: _TypeAlias = _typing.Literal["_importance_max", b"_importance_max"]  # noqa: Y015
+    _WhichOneofReturnType__importance_min: _TypeAlias = _typing.Literal["importance_min"]  # noqa: Y015
+    _WhichOneofArgType__importance_min: _TypeAlias = _typing.Literal["_importance_min", b"_importance_min"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__importance_max) -> _WhichOneofReturnType__importance_max | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__importance_min) -> _WhichOneofReturnType__importance_min | None: ...
+
+Global___SearchRecordsRequest: _TypeAlias = SearchRecordsRequest  # noqa: Y015
+
+@_typing.final
+class SearchRecordsResponse(_message.Message):
+    """One page of records."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty at the end, and only there."""
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_record_pb2.Record]:
+        """The records, those updated last first."""
+
+    def __init__(
+        self,
+        *,
+        records: _abc.Iterable[_record_pb2.Record] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "records", b"records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchRecordsResponse: _TypeAlias = SearchRecordsResponse  # noqa: Y015
+
+@_typing.final
+class ArchiveRecordRequest(_message.Message):
+    """Puts a record aside."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ArchiveRecordRequest: _TypeAlias = ArchiveRecordRequest  # noqa: Y015
+
+@_typing.final
+class ArchiveRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ArchiveRecordResponse: _TypeAlias = ArchiveRecordResponse  # noqa: Y015
+
+@_typing.final
+class UnarchiveRecordRequest(_message.Message):
+    """Takes a record back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnarchiveRecordRequest: _TypeAlias = UnarchiveRecordRequest  # noqa: Y015
+
+@_typing.final
+class UnarchiveRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnarchiveRecordResponse: _TypeAlias = UnarchiveRecordResponse  # noqa: Y015
+
+@_typing.final
+class SupersedeDecisionRequest(_message.Message):
+    """Replaces a decision."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REPLACEMENT_RECORD_ID_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    replacement_record_id: _builtins.str
+    """REQUIRED. The decision that replaces it."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        replacement_record_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "replacement_record_id", b"replacement_record_id", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeDecisionRequest: _TypeAlias = SupersedeDecisionRequest  # noqa: Y015
+
+@_typing.final
+class SupersedeDecisionResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeDecisionResponse: _TypeAlias = SupersedeDecisionResponse  # noqa: Y015
+
+@_typing.final
+class RestoreRecordRequest(_message.Message):
+    """Brings an earlier revision back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    SOURCE_REVISION_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    source_revision: _builtins.int
+    """REQUIRED. The revision whose content set the new head takes, > 0."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        source_revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "scope", b"scope", "source_revision", b"source_revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreRecordRequest: _TypeAlias = RestoreRecordRequest  # noqa: Y015
+
+@_typing.final
+class RestoreRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreRecordResponse: _TypeAlias = RestoreRecordResponse  # noqa: Y015
+
+@_typing.final
+class ApproveRecordRequest(_message.Message):
+    """Confirms a record."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveRecordRequest: _TypeAlias = ApproveRecordRequest  # noqa: Y015
+
+@_typing.final
+class ApproveRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveRecordResponse: _TypeAlias = ApproveRecordResponse  # noqa: Y015
+
+@_typing.final
+class RejectRecordRequest(_message.Message):
+    """Refuses a record."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REJECT_KIND_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    reject_kind: _record_pb2.RejectKind.ValueType
+    """Why in one word. Kept in the facet's `invalidation_reason`."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        reject_kind: _record_pb2.RejectKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "reject_kind", b"reject_kind", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RejectRecordRequest: _TypeAlias = RejectRecordRequest  # noqa: Y015
+
+@_typing.final
+class RejectRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RejectRecordResponse: _TypeAlias = RejectRecordResponse  # noqa: Y015
+
+@_typing.final
+class ReopenRecordRequest(_message.Message):
+    """Takes trust back to pending."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    RECORD_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
+    record_id: _builtins.str
+    """REQUIRED. The record."""
+    expected_revision: _builtins.int
+    """REQUIRED. The revision the caller saw, > 0."""
+    reason: _builtins.str
+    """Why, at most 1,024 code points, no control characters."""
+    @_builtins.property
+    def scope(self) -> _record_pb2.Scope:
+        """REQUIRED. All three parts."""
+
+    def __init__(
+        self,
+        *,
+        scope: _record_pb2.Scope | None = ...,
+        idempotency_key: _builtins.str = ...,
+        record_id: _builtins.str = ...,
+        expected_revision: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_revision", b"expected_revision", "idempotency_key", b"idempotency_key", "reason", b"reason", "record_id", b"record_id", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReopenRecordRequest: _TypeAlias = ReopenRecordRequest  # noqa: Y015
+
+@_typing.final
+class ReopenRecordResponse(_message.Message):
+    """The record afterwards."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORD_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """Whether this is the reply of an earlier request with the same key."""
+    @_builtins.property
+    def record(self) -> _record_pb2.Record:
+        """The record at the revision this request wrote."""
+
+    def __init__(
+        self,
+        *,
+        record: _record_pb2.Record | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReopenRecordResponse: _TypeAlias = ReopenRecordResponse  # noqa: Y015

@@ -69,10 +69,55 @@ class RecordServiceStub:
                 request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.GetRecordRequest.SerializeToString,
                 response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.GetRecordResponse.FromString,
                 _registered_method=True)
+        self.BatchGetRecords = channel.unary_unary(
+                '/broker.api.v1.RecordService/BatchGetRecords',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsResponse.FromString,
+                _registered_method=True)
+        self.SearchRecords = channel.unary_unary(
+                '/broker.api.v1.RecordService/SearchRecords',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsResponse.FromString,
+                _registered_method=True)
         self.UpdateRecord = channel.unary_unary(
                 '/broker.api.v1.RecordService/UpdateRecord',
                 request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordRequest.SerializeToString,
                 response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordResponse.FromString,
+                _registered_method=True)
+        self.ArchiveRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/ArchiveRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordResponse.FromString,
+                _registered_method=True)
+        self.UnarchiveRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/UnarchiveRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordResponse.FromString,
+                _registered_method=True)
+        self.SupersedeDecision = channel.unary_unary(
+                '/broker.api.v1.RecordService/SupersedeDecision',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionResponse.FromString,
+                _registered_method=True)
+        self.RestoreRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/RestoreRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordResponse.FromString,
+                _registered_method=True)
+        self.ApproveRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/ApproveRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordResponse.FromString,
+                _registered_method=True)
+        self.RejectRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/RejectRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordResponse.FromString,
+                _registered_method=True)
+        self.ReopenRecord = channel.unary_unary(
+                '/broker.api.v1.RecordService/ReopenRecord',
+                request_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordRequest.SerializeToString,
+                response_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordResponse.FromString,
                 _registered_method=True)
         self.ListRevisions = channel.unary_unary(
                 '/broker.api.v1.RecordService/ListRevisions',
@@ -129,6 +174,23 @@ class RecordServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BatchGetRecords(self, request, context):
+        """Returns the heads of up to 25 records, in the order asked for, all of them or none. Deadline 5 s.
+        Errors: REPLY_TOO_LARGE (ask for fewer).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchRecords(self, request, context):
+        """Searches the records of one agent: those updated last come first, then by record id. Records that do not change are
+        neither skipped nor repeated from page to page. Forgotten records are never found. Deadline 5 s.
+        Errors: PAGE_TOKEN_INVALID.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def UpdateRecord(self, request, context):
         """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
         ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
@@ -136,6 +198,66 @@ class RecordServiceServicer:
         PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
         lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
         Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ArchiveRecord(self, request, context):
+        """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnarchiveRecord(self, request, context):
+        """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
+        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SupersedeDecision(self, request, context):
+        """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
+        64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreRecord(self, request, context):
+        """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
+        stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApproveRecord(self, request, context):
+        """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
+        that is bound to nothing. Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RejectRecord(self, request, context):
+        """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
+        A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReopenRecord(self, request, context):
+        """Takes the trust of an active memory or decision from APPROVED or REJECTED back to PENDING. A memory needs
+        WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -168,10 +290,55 @@ def add_RecordServiceServicer_to_server(servicer, server):
                     request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.GetRecordRequest.FromString,
                     response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.GetRecordResponse.SerializeToString,
             ),
+            'BatchGetRecords': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchGetRecords,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsResponse.SerializeToString,
+            ),
+            'SearchRecords': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchRecords,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsResponse.SerializeToString,
+            ),
             'UpdateRecord': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateRecord,
                     request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordRequest.FromString,
                     response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordResponse.SerializeToString,
+            ),
+            'ArchiveRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.ArchiveRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordResponse.SerializeToString,
+            ),
+            'UnarchiveRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnarchiveRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordResponse.SerializeToString,
+            ),
+            'SupersedeDecision': grpc.unary_unary_rpc_method_handler(
+                    servicer.SupersedeDecision,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionResponse.SerializeToString,
+            ),
+            'RestoreRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordResponse.SerializeToString,
+            ),
+            'ApproveRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordResponse.SerializeToString,
+            ),
+            'RejectRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.RejectRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordResponse.SerializeToString,
+            ),
+            'ReopenRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReopenRecord,
+                    request_deserializer=broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordRequest.FromString,
+                    response_serializer=broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordResponse.SerializeToString,
             ),
             'ListRevisions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRevisions,
@@ -274,6 +441,60 @@ class RecordService:
             _registered_method=True)
 
     @staticmethod
+    def BatchGetRecords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/BatchGetRecords',
+            broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.BatchGetRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchRecords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/SearchRecords',
+            broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.SearchRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def UpdateRecord(request,
             target,
             options=(),
@@ -290,6 +511,195 @@ class RecordService:
             '/broker.api.v1.RecordService/UpdateRecord',
             broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordRequest.SerializeToString,
             broker_dot_api_dot_v1_dot_record__service__pb2.UpdateRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ArchiveRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/ArchiveRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.ArchiveRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnarchiveRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/UnarchiveRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.UnarchiveRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SupersedeDecision(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/SupersedeDecision',
+            broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.SupersedeDecisionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/RestoreRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.RestoreRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/ApproveRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.ApproveRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RejectRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/RejectRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.RejectRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReopenRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/broker.api.v1.RecordService/ReopenRecord',
+            broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordRequest.SerializeToString,
+            broker_dot_api_dot_v1_dot_record__service__pb2.ReopenRecordResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -64,6 +64,15 @@ class RecordServiceStub:
     """
     GetRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]
     """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
+    BatchGetRecords: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.BatchGetRecordsRequest, _record_service_pb2.BatchGetRecordsResponse]
+    """Returns the heads of up to 25 records, in the order asked for, all of them or none. Deadline 5 s.
+    Errors: REPLY_TOO_LARGE (ask for fewer).
+    """
+    SearchRecords: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.SearchRecordsRequest, _record_service_pb2.SearchRecordsResponse]
+    """Searches the records of one agent: those updated last come first, then by record id. Records that do not change are
+    neither skipped nor repeated from page to page. Forgotten records are never found. Deadline 5 s.
+    Errors: PAGE_TOKEN_INVALID.
+    """
     UpdateRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.UpdateRecordRequest, _record_service_pb2.UpdateRecordResponse]
     """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
     ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
@@ -71,6 +80,38 @@ class RecordServiceStub:
     PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
     lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
     Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    """
+    ArchiveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ArchiveRecordRequest, _record_service_pb2.ArchiveRecordResponse]
+    """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    """
+    UnarchiveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.UnarchiveRecordRequest, _record_service_pb2.UnarchiveRecordResponse]
+    """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
+    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    """
+    SupersedeDecision: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]
+    """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
+    64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
+    """
+    RestoreRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]
+    """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
+    stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+    """
+    ApproveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]
+    """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
+    that is bound to nothing. Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+    """
+    RejectRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.RejectRecordRequest, _record_service_pb2.RejectRecordResponse]
+    """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
+    A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+    """
+    ReopenRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ReopenRecordRequest, _record_service_pb2.ReopenRecordResponse]
+    """Takes the trust of an active memory or decision from APPROVED or REJECTED back to PENDING. A memory needs
+    WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
     """
     ListRevisions: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ListRevisionsRequest, _record_service_pb2.ListRevisionsResponse]
     """Lists the revisions of a record, newest first. Deadline 5 s. Errors: RECORD_NOT_FOUND, PAGE_TOKEN_INVALID."""
@@ -113,6 +154,15 @@ class RecordServiceAsyncStub(RecordServiceStub):
     """
     GetRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]  # type: ignore[assignment]
     """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
+    BatchGetRecords: _aio.UnaryUnaryMultiCallable[_record_service_pb2.BatchGetRecordsRequest, _record_service_pb2.BatchGetRecordsResponse]  # type: ignore[assignment]
+    """Returns the heads of up to 25 records, in the order asked for, all of them or none. Deadline 5 s.
+    Errors: REPLY_TOO_LARGE (ask for fewer).
+    """
+    SearchRecords: _aio.UnaryUnaryMultiCallable[_record_service_pb2.SearchRecordsRequest, _record_service_pb2.SearchRecordsResponse]  # type: ignore[assignment]
+    """Searches the records of one agent: those updated last come first, then by record id. Records that do not change are
+    neither skipped nor repeated from page to page. Forgotten records are never found. Deadline 5 s.
+    Errors: PAGE_TOKEN_INVALID.
+    """
     UpdateRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.UpdateRecordRequest, _record_service_pb2.UpdateRecordResponse]  # type: ignore[assignment]
     """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
     ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
@@ -120,6 +170,38 @@ class RecordServiceAsyncStub(RecordServiceStub):
     PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
     lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
     Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    """
+    ArchiveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ArchiveRecordRequest, _record_service_pb2.ArchiveRecordResponse]  # type: ignore[assignment]
+    """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    """
+    UnarchiveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.UnarchiveRecordRequest, _record_service_pb2.UnarchiveRecordResponse]  # type: ignore[assignment]
+    """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
+    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    """
+    SupersedeDecision: _aio.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]  # type: ignore[assignment]
+    """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
+    64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
+    """
+    RestoreRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]  # type: ignore[assignment]
+    """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
+    stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+    """
+    ApproveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]  # type: ignore[assignment]
+    """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
+    that is bound to nothing. Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+    """
+    RejectRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.RejectRecordRequest, _record_service_pb2.RejectRecordResponse]  # type: ignore[assignment]
+    """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
+    A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+    """
+    ReopenRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ReopenRecordRequest, _record_service_pb2.ReopenRecordResponse]  # type: ignore[assignment]
+    """Takes the trust of an active memory or decision from APPROVED or REJECTED back to PENDING. A memory needs
+    WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
     """
     ListRevisions: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ListRevisionsRequest, _record_service_pb2.ListRevisionsResponse]  # type: ignore[assignment]
     """Lists the revisions of a record, newest first. Deadline 5 s. Errors: RECORD_NOT_FOUND, PAGE_TOKEN_INVALID."""
@@ -173,6 +255,27 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
 
     @_abc_1.abstractmethod
+    def BatchGetRecords(
+        self,
+        request: _record_service_pb2.BatchGetRecordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.BatchGetRecordsResponse, _abc.Awaitable[_record_service_pb2.BatchGetRecordsResponse]]:
+        """Returns the heads of up to 25 records, in the order asked for, all of them or none. Deadline 5 s.
+        Errors: REPLY_TOO_LARGE (ask for fewer).
+        """
+
+    @_abc_1.abstractmethod
+    def SearchRecords(
+        self,
+        request: _record_service_pb2.SearchRecordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.SearchRecordsResponse, _abc.Awaitable[_record_service_pb2.SearchRecordsResponse]]:
+        """Searches the records of one agent: those updated last come first, then by record id. Records that do not change are
+        neither skipped nor repeated from page to page. Forgotten records are never found. Deadline 5 s.
+        Errors: PAGE_TOKEN_INVALID.
+        """
+
+    @_abc_1.abstractmethod
     def UpdateRecord(
         self,
         request: _record_service_pb2.UpdateRecordRequest,
@@ -184,6 +287,80 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
         lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
         Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+        """
+
+    @_abc_1.abstractmethod
+    def ArchiveRecord(
+        self,
+        request: _record_service_pb2.ArchiveRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.ArchiveRecordResponse, _abc.Awaitable[_record_service_pb2.ArchiveRecordResponse]]:
+        """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        """
+
+    @_abc_1.abstractmethod
+    def UnarchiveRecord(
+        self,
+        request: _record_service_pb2.UnarchiveRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.UnarchiveRecordResponse, _abc.Awaitable[_record_service_pb2.UnarchiveRecordResponse]]:
+        """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
+        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        """
+
+    @_abc_1.abstractmethod
+    def SupersedeDecision(
+        self,
+        request: _record_service_pb2.SupersedeDecisionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.SupersedeDecisionResponse, _abc.Awaitable[_record_service_pb2.SupersedeDecisionResponse]]:
+        """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
+        64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
+        """
+
+    @_abc_1.abstractmethod
+    def RestoreRecord(
+        self,
+        request: _record_service_pb2.RestoreRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.RestoreRecordResponse, _abc.Awaitable[_record_service_pb2.RestoreRecordResponse]]:
+        """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
+        stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+        """
+
+    @_abc_1.abstractmethod
+    def ApproveRecord(
+        self,
+        request: _record_service_pb2.ApproveRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.ApproveRecordResponse, _abc.Awaitable[_record_service_pb2.ApproveRecordResponse]]:
+        """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
+        that is bound to nothing. Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def RejectRecord(
+        self,
+        request: _record_service_pb2.RejectRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.RejectRecordResponse, _abc.Awaitable[_record_service_pb2.RejectRecordResponse]]:
+        """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
+        A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ReopenRecord(
+        self,
+        request: _record_service_pb2.ReopenRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_record_service_pb2.ReopenRecordResponse, _abc.Awaitable[_record_service_pb2.ReopenRecordResponse]]:
+        """Takes the trust of an active memory or decision from APPROVED or REJECTED back to PENDING. A memory needs
+        WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
         """
 
     @_abc_1.abstractmethod

@@ -14,6 +14,9 @@ from providers.conformance.laws import (
     negotiation,
     precedence,
     receipts,
+    search_text,
+    searching,
+    supersession,
     text,
 )
 
@@ -25,10 +28,13 @@ AREAS = (
     receipts,
     claims,
     counters,
+    supersession,
     precedence,
     identifiers,
     loading,
     text,
+    searching,
+    search_text,
     limits,
     faults,
 )

@@ -17,6 +17,7 @@ from providers.conformance.steps import (
     load,
     page,
     persist,
+    search,
     stored,
 )
 from providers.errors import (
@@ -84,6 +85,8 @@ async def use_after_close(bench: Bench) -> None:
     }
     if Capability.REVISIONS in bench.declaration.capabilities:
         calls["revisions"] = lambda: page(provider, project, "r1")
+    if Capability.SEARCH in bench.declaration.capabilities:
+        calls["search"] = lambda: search(provider, project)
     for name, call in calls.items():
         await expect.raises(call(), ProviderClosedError, what=f"{name} after close")
     expect.equal(await head(bench.provider, project, "r2"), None, "a record written after close")

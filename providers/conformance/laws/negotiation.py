@@ -1,13 +1,20 @@
 """What a provider says of itself, and when it refuses the resource."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
 from providers.conformance.declaration import MARKER_HAZARDS, Hazard
 from providers.conformance.harness import Bench
 from providers.conformance.law import Law, law
-from providers.conformance.steps import SECONDS, commit, load, page
+from providers.conformance.steps import SECONDS, commit, load, page, search
+from providers.deliveries import (
+    AcquireRequest,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffectsRequest,
+)
 from providers.errors import (
     CapabilityMissingError,
     NegotiationRefusedError,
@@ -16,12 +23,7 @@ from providers.errors import (
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey
 from providers.requests import (
-    AcquireRequest,
     CandidatesRequest,
-    EffectRequest,
-    LeaseRequest,
-    PendingEffectsRequest,
-    SearchRequest,
 )
 
 NO_LEASE = "no lease"
@@ -61,7 +63,7 @@ async def undeclared_capability_is_refused(bench: Bench) -> None:
 
 
 async def _search(provider: IMemoryProvider, project: ProjectKey) -> object:
-    return await provider.search(SearchRequest(project=project, agent_id="a1"), timeout=SECONDS)
+    return await search(provider, project)
 
 
 async def _candidates(provider: IMemoryProvider, project: ProjectKey) -> object:
@@ -168,6 +170,9 @@ async def _expect_no_service(bench: Bench, project: ProjectKey) -> None:
     }
     if Capability.REVISIONS in bench.declaration.capabilities:
         calls["revisions"] = lambda: page(bench.provider, project, "r1")
+    if Capability.SEARCH in bench.declaration.capabilities:
+        for text in (None, "va", "Java", "\0"):
+            calls[f"search for {text!r}"] = partial(search, bench.provider, project, text=text)
     for name, call in calls.items():
         await expect.raises(call(), ResourceMismatchError, what=f"{name} on another resource")
 

@@ -10,6 +10,8 @@ from providers.requests import (
     LoadRequest,
     RevisionsPage,
     RevisionsRequest,
+    SearchPage,
+    SearchRequest,
 )
 from tests.conformance.linked_harness import LinkedProvider
 from tests.conformance.planted.bug import caught_by
@@ -62,7 +64,9 @@ class SendsTwice(LinkedProvider):
         return outcome
 
 
-@caught_by("load_and_commit_are_one_round_trip", "page_is_one_round_trip")
+@caught_by(
+    "load_and_commit_are_one_round_trip", "page_is_one_round_trip", "search_is_one_round_trip"
+)
 class ReadsTwice(LinkedProvider):
     async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
         await super().load(request, timeout=timeout)
@@ -71,6 +75,10 @@ class ReadsTwice(LinkedProvider):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         await super().revisions(request, timeout=timeout)
         return await super().revisions(request, timeout=timeout)
+
+    async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
+        await super().search(request, timeout=timeout)
+        return await super().search(request, timeout=timeout)
 
 
 @caught_by("invalid_write_set_is_never_sent")

@@ -7,7 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 from providers.conformance.reference import ReferenceMemoryProvider, Shelf
-from providers.model import Content, MemoryFacet, Record, Revision, RevisionRef, WriteSet
+from providers.model import (
+    ChangeKind,
+    Content,
+    MemoryFacet,
+    Record,
+    Revision,
+    RevisionRef,
+    WriteSet,
+)
 from providers.requests import (
     ChainLink,
     Loaded,
@@ -84,6 +92,17 @@ class OverwritesHistory(ReferenceMemoryProvider):
             kept = shelf.revisions.get(first)
             if kept is not None:
                 shelf.revisions[first] = replace(kept, content=each.record.current.content)
+
+
+@caught_by("restore_appends_head")
+class RestoresByGoingBack(ReferenceMemoryProvider):
+    def _put_heads(self, shelf: Shelf, write_set: WriteSet) -> None:
+        super()._put_heads(shelf, write_set)
+        for each in write_set.heads:
+            now = each.record.current
+            if now.change_kind is ChangeKind.DECISION_RESTORED:
+                first = RevisionRef(now.record_id, 1)
+                shelf.revisions[RevisionRef(now.record_id, now.revision)] = shelf.revisions[first]
 
 
 @caught_by("stored_values_are_nobodys_to_change")

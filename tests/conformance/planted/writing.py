@@ -89,7 +89,7 @@ class KeepsReceiptsOfRefusals(ReferenceMemoryProvider):
         return outcome
 
 
-@caught_by("last_operation_bad_changes_nothing", "promote_all_or_nothing")
+@caught_by("last_operation_bad_changes_nothing", "promote_all_or_nothing", "supersede_atomic")
 class KeepsWhatCameBeforeARefusal(ReferenceMemoryProvider):
     def _stale_refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
         self._move_keys(shelf, write_set)
@@ -230,10 +230,21 @@ class ClaimsOverTombstones(ReferenceMemoryProvider):
                 shelf.tombstones[tombstone.key] = tombstone
 
 
-@caught_by("graph_counter_guards_decisions", "graph_race_has_one_winner")
+@caught_by(
+    "graph_counter_guards_decisions",
+    "graph_race_has_one_winner",
+    "supersede_atomic",
+    "cycle_refused_under_race",
+)
 class NeverAdvancesTheGraph(ReferenceMemoryProvider):
     def _advance(self, shelf: Shelf, write_set: WriteSet) -> None:
         super()._advance(shelf, replace(write_set, graph_expected=None))
+
+
+@caught_by("supersede_atomic", "cycle_refused_under_race")
+class NeverComparesTheGraph(ReferenceMemoryProvider):
+    def _counter_refusal(self, shelf: Shelf, write_set: WriteSet) -> CommitOutcome | None:
+        return super()._counter_refusal(shelf, replace(write_set, graph_expected=None))
 
 
 @caught_by("transfer_counter_fences_imports", "import_races_a_tombstone")

@@ -1,11 +1,13 @@
 """Whatever is wrong with a caller or with what the owner says: one refusal, and nothing was done.
 
-Every row calls every RPC of RecordService. Each proves code, reason and metadata, how often the
+Every row calls every RPC of RecordService and BindingService; what a row of grants is to
+ListProviders, which needs another permission, stands in test_bindings.py. Each proves code, reason and metadata, how often the
 owner was asked, that no provider was asked and that no row of a provider was written.
 """
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -39,7 +41,7 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.forged_tokens import Signer, assemble
 from tests.fixtures.identity import KID
 from tests.fixtures.owner_answers import padded
-from tests.fixtures.record_calls import GET, outcomes
+from tests.fixtures.record_calls import GET, LIST_PROVIDERS, outcomes
 
 __all__ = ["ground"]
 
@@ -243,7 +245,7 @@ project_bound = claiming(project_id=lambda project: project)
 run_bound = claiming(project_id=lambda project: project, run_id="run-a")
 
 
-def _grants(answer: owners.GetRunAuthorityResponse) -> Any:
+def _grants(answer: Any) -> Any:
     return answer.context.grants
 
 
@@ -338,10 +340,19 @@ OWNER_ROWS: Final = (
 )
 
 
+OF_A_RUN: Final = {"run_bound_elsewhere", "run_bound_in_another_case"}
+"""Rows that mean nothing to a call that names no run."""
+
+
+def with_providers(row: Row) -> Row:
+    """Call ListProviders too."""
+    return replace(row, cases=(*row.cases, LIST_PROVIDERS))
+
+
 @pytest.mark.parametrize("row", TOKEN_ROWS, ids=lambda row: row.name)
 async def test_token(ground: Ground, row: Row) -> None:
     """004-03, 004-04, 004-10, 004-11, 004-12: judged by the token alone; no owner is asked."""
-    replies = await judge(ground, row)
+    replies = await judge(ground, row if row.name in OF_A_RUN else with_providers(row))
     assert len({reply.message for reply in replies.values()}) == 1
 
 
@@ -354,7 +365,7 @@ async def test_grants(ground: Ground, row: Row) -> None:
 @pytest.mark.parametrize("row", OWNER_ROWS, ids=lambda row: row.name)
 async def test_owner(ground: Ground, row: Row) -> None:
     """004-10, 004-11, 004-12, 004-13, 004-14: the owner's answer is refused, and asked for once."""
-    await judge(ground, row)
+    await judge(ground, with_providers(row))
 
 
 async def test_owner_closes(ground: Ground) -> None:

@@ -1,6 +1,7 @@
 """What changes between the two checks of a call: it is refused, and nothing was written or told.
 
-Every row calls every RPC of RecordService. The provider was read, once; nothing was committed.
+Every row calls every RPC about a run. The provider was read, once; nothing was committed. (GetBinding
+reads nothing of a provider.)
 """
 
 from typing import Final
@@ -32,7 +33,7 @@ from tests.fixtures.authority_rows import (
 )
 from tests.fixtures.broker import CAPABILITIES
 from tests.fixtures.granting_owner import Context, Question
-from tests.fixtures.record_calls import READS, WRITES, outcomes
+from tests.fixtures.record_calls import GET_BINDING, READS, WRITES, outcomes
 from tests.fixtures.stand_records import provider_operations
 
 __all__ = ["ground"]
@@ -148,7 +149,8 @@ async def test_what_was_done_when_check_two_began(ground: Ground) -> None:
     ) -> bytes:
         if question.number == 2:
             done = provider_operations(ground.stand) - before
-            seen[case] = done["load"] + done["revisions"] + 100 * done["commit"]
+            read = done["load"] + done["revisions"] + done["search"]
+            seen[case] = read + 100 * done["commit"]
         return answer.SerializeToString()
 
     for case in CASES:
@@ -157,3 +159,4 @@ async def test_what_was_done_when_check_two_began(ground: Ground) -> None:
             assert outcomes(await ground.call((case,))) == {case: ("OK", "")}
     assert {case: seen[case] for case in READS} == dict.fromkeys(READS, 1)
     assert all(seen[case] in {0, 1} for case in (*WRITES, FIRST_USE))
+    assert seen[GET_BINDING] == 0

@@ -24,11 +24,16 @@ from tests.fixtures.authority_rows import (
 from tests.fixtures.broker import Stand
 from tests.fixtures.granting_owner import Script
 from tests.fixtures.record_calls import (
+    CHANGES,
     CREATE,
     GET,
+    GET_BINDING,
     LIST,
+    NAMING,
+    PAGED,
+    RESTORE,
     REVISION,
-    RPCS,
+    SUPERSEDE,
     UPDATE,
     Refused,
     outcomes,
@@ -36,6 +41,7 @@ from tests.fixtures.record_calls import (
     scope,
     send,
 )
+from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import provider_operations, stored
 from tests.fixtures.stored_history import TAMPERED
 
@@ -49,8 +55,11 @@ BAD: Final[dict[str, Any]] = {
     "expected_revision": 0,
     "content": "",
     "importance": 7.0,
+    "importance_min": 7.0,
+    "source_revision": 0,
 }
-"""Fields that are wrong beside the scope, at least one for each RPC."""
+"""Fields that are wrong beside the scope, at least one for each RPC that has any."""
+WITH_FIELDS: Final = tuple(case for case in CASES if case != GET_BINDING)
 
 DENIED: Final = ("PERMISSION_DENIED", "PERMISSION_MISSING")
 FIELDS: Final = ("INVALID_ARGUMENT", "FIELD_INVALID")
@@ -77,13 +86,12 @@ async def test_token_before_everything(ground: Ground) -> None:
 
 async def test_scope_before_the_owner(ground: Ground) -> None:
     """004-48, 004-05: what would be sent to the owner is judged before it is asked."""
+    denied = fails(StatusCode.PERMISSION_DENIED)
     for project, run, agent in (("", "r", "a"), ("p", "a/b", "a"), ("p", "r", "a" * 257)):
-        told, questions = await ask(
-            ground,
-            fails(StatusCode.PERMISSION_DENIED),
-            scope=scope(project, run=run, agent=agent),
-        )
-        assert (told, questions) == (dict.fromkeys(CASES, FIELDS), {0})
+        cases = CASES if agent == "a" else WITH_FIELDS
+        within = scope(project, run=run, agent=agent)
+        told, questions = await ask(ground, denied, cases, scope=within)
+        assert (told, questions) == (dict.fromkeys(cases, FIELDS), {0})
 
 
 async def test_scope_before_the_token_s_bounds(ground: Ground) -> None:
@@ -97,8 +105,8 @@ async def test_scope_before_the_token_s_bounds(ground: Ground) -> None:
 async def test_paging_before_the_owner(ground: Ground) -> None:
     """004-68: so are the page size and the form of a page token."""
     for changes, refusal in (({"page_size": -1}, FIELDS), ({"page_token": "%"}, PAGE)):
-        told, questions = await ask(ground, fails(StatusCode.PERMISSION_DENIED), (LIST,), **changes)
-        assert (told, questions) == ({LIST: refusal}, {0})
+        told, questions = await ask(ground, fails(StatusCode.PERMISSION_DENIED), PAGED, **changes)
+        assert (told, questions) == (dict.fromkeys(PAGED, refusal), {0})
 
 
 async def test_permission_before_fields(ground: Ground) -> None:
@@ -109,14 +117,14 @@ async def test_permission_before_fields(ground: Ground) -> None:
 
 async def test_fields_before_the_selection(ground: Ground) -> None:
     """004-14, 004-48: one question, and the fields are told."""
-    told, questions = await ask(ground, bent(without_selection), **BAD)
-    assert (told, questions) == (dict.fromkeys(CASES, FIELDS), {1})
+    told, questions = await ask(ground, bent(without_selection), WITH_FIELDS, **BAD)
+    assert (told, questions) == (dict.fromkeys(WITH_FIELDS, FIELDS), {1})
 
 
 async def test_fields_before_the_binding(ground: Ground) -> None:
     """004-23, 004-48: a drifted candidate is not looked at before the fields."""
-    told, questions = await ask(ground, bent(candidate(hosting="tenant")), **BAD)
-    assert (told, questions) == (dict.fromkeys(CASES, FIELDS), {1})
+    told, questions = await ask(ground, bent(candidate(hosting="tenant")), WITH_FIELDS, **BAD)
+    assert (told, questions) == (dict.fromkeys(WITH_FIELDS, FIELDS), {1})
 
 
 async def test_selection_before_the_binding(ground: Ground) -> None:
@@ -130,10 +138,10 @@ async def test_selection_before_the_binding(ground: Ground) -> None:
 async def test_page_token_of_another_request(ground: Ground, stand: Stand) -> None:
     """004-68: judged after permissions and before the selection."""
     foreign = await _page_token(stand)
-    told, questions = await ask(ground, bent(granting()), (LIST,), page_token=foreign)
-    assert (told, questions) == ({LIST: DENIED}, {1})
-    told, questions = await ask(ground, bent(without_selection), (LIST,), page_token=foreign)
-    assert (told, questions) == ({LIST: PAGE}, {1})
+    told, questions = await ask(ground, bent(granting()), PAGED, page_token=foreign)
+    assert (told, questions) == (dict.fromkeys(PAGED, DENIED), {1})
+    told, questions = await ask(ground, bent(without_selection), PAGED, page_token=foreign)
+    assert (told, questions) == (dict.fromkeys(PAGED, PAGE), {1})
 
 
 async def _page_token(stand: Stand) -> str:
@@ -154,7 +162,8 @@ async def _page_token(stand: Stand) -> str:
 class Outcome:
     """What a call comes to when check ② passes, at its last question.
 
-    ``tamper`` is SQL that goes past the triggers, with the record as its parameter.
+    ``tamper`` is SQL that goes past the triggers, with the record as its parameter. With ``done``
+    the same request has been served before.
     """
 
     rpc: str
@@ -163,6 +172,7 @@ class Outcome:
     changes: dict[str, Any] = field(default_factory=dict)
     says: Callable[[Stand, str], Any] | None = None
     tamper: str = ""
+    done: bool = False
 
 
 REUSED: Final = ("FAILED_PRECONDITION", "IDEMPOTENCY_KEY_REUSED")
@@ -171,15 +181,30 @@ INVALID: Final = ("DATA_LOSS", "STORED_DATA_INVALID")
 NOBODY: Final = {"record_id": "01890000-0000-7000-8000-000000000000"}
 OTHER_AGENT: Final = {"agent": "agent-b"}
 OUTCOMES: Final = {
-    "stale": Outcome(
-        rpc=UPDATE, told=("ABORTED", "REVISION_STALE"), changes={"expected_revision": 7}
-    ),
-    **{f"absent_{rpc}": Outcome(rpc=rpc, told=GONE, changes=NOBODY) for rpc in RPCS[1:]},
-    **{f"foreign_{rpc}": Outcome(rpc=rpc, told=GONE, changes=OTHER_AGENT) for rpc in RPCS[1:]},
+    **{
+        f"stale_{rpc}": Outcome(
+            rpc=rpc, told=("ABORTED", "REVISION_STALE"), changes={"expected_revision": 7}
+        )
+        for rpc in (UPDATE, *CHANGES)
+    },
+    **{f"absent_{rpc}": Outcome(rpc=rpc, told=GONE, changes=NOBODY) for rpc in NAMING},
+    **{f"foreign_{rpc}": Outcome(rpc=rpc, told=GONE, changes=OTHER_AGENT) for rpc in NAMING},
     "no_such_revision": Outcome(
         rpc=REVISION, told=("NOT_FOUND", "REVISION_NOT_FOUND"), changes={"revision": 9}
     ),
+    "no_such_source": Outcome(
+        rpc=RESTORE, told=("NOT_FOUND", "REVISION_NOT_FOUND"), changes={"source_revision": 9}
+    ),
     "replayed": Outcome(rpc=CREATE, told=("OK", ""), questions=3),
+    **{
+        f"replayed_{rpc}": Outcome(rpc=rpc, told=("OK", ""), questions=3, done=True)
+        for rpc in (UPDATE, *CHANGES)
+    },
+    "no_such_replacement": Outcome(
+        rpc=SUPERSEDE,
+        told=("FAILED_PRECONDITION", "REPLACEMENT_INVALID"),
+        changes={"replacement_record_id": "absent"},
+    ),
     "key_reused": Outcome(rpc=CREATE, told=REUSED, questions=3, changes={"content": "other"}),
     "key_reused_by_another_method": Outcome(
         rpc=UPDATE, told=REUSED, questions=3, changes={"idempotency_key": "key-1"}
@@ -187,12 +212,15 @@ OUTCOMES: Final = {
     "key_reused_for_nobody": Outcome(
         rpc=UPDATE, told=REUSED, questions=3, changes={"idempotency_key": "key-1", **NOBODY}
     ),
-    "state_forbids": Outcome(
-        rpc=UPDATE,
-        told=STATE,
-        tamper="UPDATE memory.records SET kind = 'proposal', state = 'pending' "
-        "WHERE record_id = $1",
-    ),
+    **{
+        f"state_forbids_{rpc}": Outcome(
+            rpc=rpc,
+            told=STATE,
+            tamper="UPDATE memory.records SET kind = 'proposal', state = 'rejected' "
+            "WHERE record_id = $1",
+        )
+        for rpc in (UPDATE, *CHANGES)
+    },
     "forgotten": Outcome(
         rpc=GET,
         told=GONE,
@@ -214,27 +242,28 @@ OUTCOMES: Final = {
 }
 
 
-async def seeded(stand: Stand, outcome: Outcome) -> tuple[str, str]:
-    """Return a project with one record, and the record."""
-    project = stand.project()
+async def seeded(stand: Stand, outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    """Return a project with what the RPC may be done to, and how a request names that."""
+    project, rpc = stand.project(), outcome.rpc
     async with stand.channel() as channel:
-        made = await send(channel, CREATE, request(CREATE, project), stand.metadata())
-    record: str = made.record.record_id
+        named = await seed(stand, channel, rpc, project)
+        if outcome.done:
+            await send(channel, rpc, request(rpc, project, **named), stand.metadata())
     if outcome.tamper:
         TAMPERED.add(project)
         connection = await asyncpg.connect(stand.database.admin_dsn)
         try:
             await connection.execute("SET session_replication_role = replica")
-            await connection.execute(outcome.tamper, record)
+            await connection.execute(outcome.tamper, named["record_id"])
         finally:
             await connection.close()
-    return project, record
+    return project, named
 
 
-async def called(stand: Stand, outcome: Outcome, project: str, record: str) -> Any:
+async def called(stand: Stand, outcome: Outcome, project: str, named: dict[str, Any]) -> Any:
     """Make the call, and count the owner's questions from 1."""
     stand.owner.questions[project].clear()
-    given = {"record_id": record} | outcome.changes
+    given = named | outcome.changes
     async with stand.channel() as channel:
         return await send(
             channel, outcome.rpc, request(outcome.rpc, project, **given), stand.metadata()
@@ -245,15 +274,15 @@ async def called(stand: Stand, outcome: Outcome, project: str, record: str) -> A
 async def test_check_two_before_the_outcome(stand: Stand, name: str) -> None:
     """004-15, 004-16, B.11.11: revoked meanwhile, none of it is told; and nothing is written."""
     outcome = OUTCOMES[name]
-    project, record = await seeded(stand, outcome)
-    allowed = await called(stand, outcome, project, record)
+    project, named = await seeded(stand, outcome)
+    allowed = await called(stand, outcome, project, named)
     assert outcomes({name: allowed}) == {name: outcome.told}
     assert len(stand.owner.questions[project]) == outcome.questions
     kept, asked = await stored(stand, [project]), provider_operations(stand)
     refusals = []
     for last in range(2, outcome.questions + 1):
         stand.owner.scripts[project] = bent(granting(), at=last)
-        refused = await called(stand, outcome, project, record)
+        refused = await called(stand, outcome, project, named)
         assert outcomes({name: refused}) == {name: DENIED}
         assert len(stand.owner.questions[project]) == last
         refusals.append(refused)

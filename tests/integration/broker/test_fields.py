@@ -10,14 +10,15 @@ from grpc import aio
 from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand
 from tests.fixtures.record_calls import (
+    BATCH,
+    BINDING_RPCS,
     CREATE,
     GET,
     LIST,
-    READS,
+    NAMING,
     REVISION,
     RPCS,
     UPDATE,
-    WRITES,
     Refused,
     method,
     raw,
@@ -250,16 +251,19 @@ async def test_no_scope(stand: Stand) -> None:
             )
 
 
-@pytest.mark.parametrize("rpc", [*READS, UPDATE])
+RECORD_ID: Final = {BATCH: "record_ids[0]"}
+"""Where an RPC names a record, if not by `record_id`."""
+
+
+@pytest.mark.parametrize("rpc", NAMING)
 async def test_record_ids(stand: Stand, rpc: str) -> None:
     """004-48: an id that no record can have is a bad field; one that could is absent."""
     project = stand.project()
     async with stand.channel() as channel:
         for value in ("", "a b", "a/b", "x" * 257, "a\x00"):
             message = request(rpc, project, record_id=value)
-            assert (
-                "record_id" in (await refused(channel, rpc, message, stand.metadata())).violations
-            )
+            told = (await refused(channel, rpc, message, stand.metadata())).violations
+            assert told[RECORD_ID.get(rpc, "record_id")] == IDENTIFIER
         for value in ("x" * 256, "..", "not-a-uuid"):
             message = request(rpc, project, record_id=value)
             reply = await refused(channel, rpc, message, stand.metadata())
@@ -319,7 +323,7 @@ async def test_many_violations(stand: Stand) -> None:
         "scope": scope(project),
     }
     async with stand.channel() as channel:
-        for rpc in WRITES:
+        for rpc in (CREATE, UPDATE):
             message = request(rpc, project, **everything)
             reply = await refused(channel, rpc, message, stand.metadata())
             assert len(reply.violations) == 16
@@ -348,7 +352,7 @@ async def test_unknown_fields_are_ignored(stand: Stand) -> None:
 async def test_what_is_no_message(stand: Stand) -> None:
     """004-48: bytes that are no message, or hold text that is no UTF-8, are a bad request."""
     async with stand.channel() as channel:
-        for rpc in RPCS:
+        for rpc in (*RPCS, *BINDING_RPCS):
             for body in (b"\xff\xff\xff\xff", b"\x0a\x03\x0a\x01\xff"):
                 reply = await raw(channel, method(rpc), body, stand.metadata())
                 assert isinstance(reply, Refused)

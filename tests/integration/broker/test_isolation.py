@@ -11,9 +11,11 @@ from tests.fixtures.record_calls import (
     CREATE,
     GET,
     LIST,
+    NAMING,
     READS,
     REVISION,
     RPCS,
+    SEARCH,
     UPDATE,
     Metadata,
     Refused,
@@ -26,8 +28,6 @@ from tests.fixtures.stand_records import provider_operations, stored
 
 ABSENT: Final = "01890000-0000-7000-8000-000000000000"
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")
-ABOUT: Final = (GET, UPDATE, LIST, REVISION)
-"""The RPCs that name a record."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ async def test_foreign_is_absent(stand: Stand, name: str) -> None:
     kept = await stored(stand, [home.project, there.project])
     says = there.says(stand, f"request-{secrets.token_hex(4)}")
     async with stand.channel() as channel:
-        for rpc in ABOUT:
+        for rpc in NAMING:
             answers = []
             for record in (foreign, ABSENT):
                 asked, before = (
@@ -107,7 +107,7 @@ async def test_no_detail_of_a_foreign_record_is_told(stand: Stand, changes: dict
     foreign = await made(stand, home)
     says = there.says(stand, "request-1")
     async with stand.channel() as channel:
-        for rpc in ABOUT:
+        for rpc in NAMING:
             answers = [
                 await refused(channel, rpc, there.asks(rpc, record_id=record, **changes), says)
                 for record in (foreign, ABSENT)
@@ -135,6 +135,8 @@ async def test_the_same_key_elsewhere_is_independent(stand: Stand, name: str) ->
             assert [entry.content for entry in page.revisions] == [content]
             one = await send(channel, REVISION, place.asks(REVISION, record_id=record), says)
             assert one.revision == page.revisions[0]
+            found = await send(channel, SEARCH, place.asks(SEARCH), says)
+            assert [*found.records] == [got.record]
             edit = place.asks(UPDATE, record_id=record, content=content.upper())
             assert (await send(channel, UPDATE, edit, says)).record.revision == 2
         again = await send(channel, CREATE, home.asks(CREATE, content="mine"), home.says(stand))
@@ -188,7 +190,7 @@ async def test_record_ids_are_compared_byte_for_byte(stand: Stand) -> None:
     home = Place(stand.project())
     record = (await made(stand, home)).upper()
     async with stand.channel() as channel:
-        for rpc in ABOUT:
+        for rpc in NAMING:
             reply = await refused(channel, rpc, home.asks(rpc, record_id=record), home.says(stand))
             assert (reply.code, reply.reason) == GONE
 
@@ -208,5 +210,5 @@ async def test_every_row_is_under_its_own_tenant(stand: Stand) -> None:
 
 
 def test_no_rpc_is_left_out() -> None:
-    """004-56: every RPC names a record or makes one."""
-    assert {*ABOUT, CREATE} == set(RPCS)
+    """004-56: every RPC names a record, makes one, or searches those of one agent."""
+    assert {*NAMING, CREATE, SEARCH} == set(RPCS)

@@ -159,7 +159,7 @@ def test_a_certificate_that_is_none_is_told(
     file = tmp_path / "no-certificate.pem"
     file.write_text("no certificate", encoding="utf-8")
     settings["server"] |= {"tls_certificate_file": str(file), "tls_key_file": str(file)}
-    warm_broker.serve(settings).refused_with("server.listen", "certificate")
+    warm_broker.serve(settings).refused_with("server.tls_key_file", str(file), "key")
 
 
 # -------------------- databases that must not be served with

@@ -12,17 +12,24 @@ from grpc import aio
 from tests.fixtures.broker import Stand
 from tests.fixtures.granting_owner import Question
 from tests.fixtures.record_calls import (
+    BATCH,
+    BINDING_RPCS,
+    CHANGES,
     CREATE,
     GET,
     LIST,
+    NAMING,
     READS,
     REVISION,
+    RPCS,
+    SEARCH,
     UPDATE,
     Metadata,
     outcomes,
     request,
     send,
 )
+from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import provider_operations
 
 OK: Final = ("OK", "")
@@ -66,17 +73,43 @@ async def run(stand: Stand) -> AsyncIterator[Run]:
         yield made
 
 
-async def test_first_use(stand: Stand) -> None:
+READ_BY: Final = {SEARCH: {"search": 1}, LIST: {"revisions": 1}}
+"""What is asked of the provider, where it is not a load."""
+
+
+@pytest.mark.parametrize("rpc", RPCS)
+async def test_first_use(stand: Stand, rpc: str) -> None:
     """004-15, 004-28: the first use of a run negotiates once more; the owner is asked no more."""
-    for rpc in (CREATE, GET):
-        async with stand.channel() as channel:
-            fresh = Run(stand, channel, stand.project(), record="absent")
-            told = OK if rpc == CREATE else ("NOT_FOUND", "RECORD_NOT_FOUND")
-            questions, work = await fresh.cost(rpc, told)
-            assert questions == 2
-            assert work.pop("negotiate") == 1
-            assert work == ({"load": 1, "commit": 1} if rpc == CREATE else {"load": 1})
-            assert await stand.rows("knowledge.pins", fresh.project) == 1
+    async with stand.channel() as channel:
+        fresh = Run(stand, channel, stand.project(), record="absent")
+        told = ("NOT_FOUND", "RECORD_NOT_FOUND") if rpc in NAMING else OK
+        questions, work = await fresh.cost(rpc, told)
+    assert questions == 2
+    assert work.pop("negotiate") == 1
+    assert work == ({"load": 1, "commit": 1} if rpc == CREATE else READ_BY.get(rpc, {"load": 1}))
+    assert await stand.rows("knowledge.pins", fresh.project) == 1
+
+
+async def test_bindings(run: Run) -> None:
+    """004-01, 004-30, 004-32: two questions each; a pin and the catalog are nothing of a store."""
+    for rpc in BINDING_RPCS:
+        assert await run.cost(rpc) == (2, {})
+        assert await run.cost(rpc) == (2, {})
+
+
+@pytest.mark.parametrize("rpc", CHANGES)
+async def test_one_change(stand: Stand, rpc: str) -> None:
+    """004-15, 004-62: a change is a write like others, and so are its replay and its refusal."""
+    async with stand.channel() as channel:
+        run = Run(stand, channel, stand.project())
+        named = await seed(stand, channel, rpc, run.project)
+        stale = named | {"expected_revision": 9, "idempotency_key": "key-stale"}
+        told = ("ABORTED", "REVISION_STALE")
+        assert await run.cost(rpc, told, **stale) == (2, {"load": 1})
+        assert await run.cost(rpc, **named) == (2, {"load": 1, "commit": 1})
+        assert await run.cost(rpc, **named) == (3, {"load": 2})
+        reused = ("FAILED_PRECONDITION", "IDEMPOTENCY_KEY_REUSED")
+        assert await run.cost(rpc, reused, **named, reason="other") == (3, {"load": 2})
 
 
 async def test_one_write(run: Run) -> None:
@@ -90,7 +123,9 @@ async def test_one_read(run: Run) -> None:
     """004-15: a read asks the owner twice and the store once."""
     assert await run.cost(GET) == (2, {"load": 1})
     assert await run.cost(REVISION) == (2, {"load": 1})
+    assert await run.cost(BATCH) == (2, {"load": 1})
     assert await run.cost(LIST) == (2, {"revisions": 1})
+    assert await run.cost(SEARCH) == (2, {"search": 1})
 
 
 async def test_one_replay(run: Run) -> None:

@@ -1,6 +1,7 @@
 """Whatever is wrong with a run's selection or pin: one refusal, and no provider was asked.
 
-Every row calls every RPC of RecordService, of runs with a pin and of one without.
+Every row calls every RPC about a run (all of RecordService, GetBinding), of runs with a pin and of
+one without.
 """
 
 from typing import Any, Final
@@ -13,6 +14,7 @@ from broker.owners.v1 import projects_config_service_pb2 as owners
 from tests.fixtures.authority_rows import (
     CASES,
     FIRST_USE,
+    PINNED,
     Answer,
     Ground,
     Row,
@@ -29,15 +31,14 @@ from tests.fixtures.authority_rows import (
     said,
     selected,
 )
-from tests.fixtures.broker import CANDIDATE, CAPABILITIES, Stand
+from tests.fixtures.broker import CANDIDATE, CAPABILITIES, STORE_TRIPS, Stand
 from tests.fixtures.record_calls import (
-    CREATE,
+    BATCH,
     GET,
-    LIST,
+    GET_BINDING,
+    LIST_PROVIDERS,
     READS,
-    REVISION,
     RPCS,
-    UPDATE,
     outcomes,
     request,
     send,
@@ -45,9 +46,6 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.stand_records import provider_operations, stored
 
 __all__ = ["ground"]
-
-PINNED: Final = RPCS
-"""The cases whose runs have a pin."""
 
 
 def entry(position: int = 0, **changes: object) -> Any:
@@ -120,7 +118,7 @@ SELECTION_ROWS: Final = (
     invalid("nothing_advertised", script=bent(candidate(advertised_capabilities=()))),
     invalid(
         "required_and_not_advertised",
-        script=bent(candidate(required_capabilities=("memory.records.search",))),
+        script=bent(candidate(required_capabilities=("memory.unknown",))),
     ),
     invalid("prompt_cap_0", script=bent(prompt_cap_of_zero)),
     not_one("no_memory", script=bent(no_memory)),
@@ -167,7 +165,7 @@ CATALOG_ROWS: Final = (
     drifted("options_revision", "options-v2"),
     drifted("hosting", "tenant"),
     drifted("advertised_capabilities", CAPABILITIES[:3]),
-    drifted("advertised_capabilities", (*CAPABILITIES, "memory.records.search")),
+    drifted("advertised_capabilities", (*CAPABILITIES, "memory.context.compose")),
     drifted("advertised_capabilities", (*CAPABILITIES[:3], "memory.unknown")),
     moved("project_revision", 2),
     moved("project_configuration_revision", 2),
@@ -294,7 +292,7 @@ async def every_rpc(stand: Stand, project: str) -> dict[str, tuple[str, str]]:
                 rpc: await send(
                     channel, rpc, request(rpc, project, record_id="absent"), stand.metadata()
                 )
-                for rpc in RPCS
+                for rpc in PINNED
             }
         )
 
@@ -309,10 +307,10 @@ async def test_pin_of_another_resource(stand: Stand, changes: dict[str, Any]) ->
     project = await pinned(stand, **changes)
     asked = provider_operations(stand)
     refusal = ("FAILED_PRECONDITION", "BINDING_MISMATCH")
-    assert await every_rpc(stand, project) == dict.fromkeys(RPCS, refusal)
-    assert not {"load", "commit", "revisions"} & (provider_operations(stand) - asked).keys()
+    assert await every_rpc(stand, project) == dict.fromkeys(PINNED, refusal)
+    assert not {*STORE_TRIPS} & (provider_operations(stand) - asked).keys()
     assert (await stored(stand, [project]))[project] == []
-    assert stand.owner.counts[project] == 2 * len(RPCS)
+    assert stand.owner.counts[project] == 2 * len(PINNED)
 
 
 async def test_pin_of_another_provider(stand: Stand) -> None:
@@ -320,7 +318,7 @@ async def test_pin_of_another_provider(stand: Stand) -> None:
     project = await pinned(stand, provider_id="another")
     asked = provider_operations(stand)
     refusal = ("FAILED_PRECONDITION", "RUN_SELECTION_CHANGED")
-    assert await every_rpc(stand, project) == dict.fromkeys(RPCS, refusal)
+    assert await every_rpc(stand, project) == dict.fromkeys(PINNED, refusal)
     assert provider_operations(stand) == asked
 
 
@@ -328,19 +326,19 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
     """004-24, 004-25: what was not negotiated then is not used now."""
     project = await pinned(stand, capabilities=["memory.records.read"])
     missing = ("FAILED_PRECONDITION", "CAPABILITY_MISSING")
-    assert await every_rpc(stand, project) == {
-        CREATE: missing,
-        UPDATE: missing,
+    assert await every_rpc(stand, project) == dict.fromkeys(RPCS, missing) | {
         GET: ("NOT_FOUND", "RECORD_NOT_FOUND"),
-        LIST: missing,
-        REVISION: missing,
+        BATCH: ("NOT_FOUND", "RECORD_NOT_FOUND"),
+        GET_BINDING: ("OK", ""),
     }
     assert (await stored(stand, [project]))[project] == []
 
 
 def test_every_case_is_called() -> None:
-    """004-05: the rows leave out no RPC of the service."""
-    from broker.api.v1 import record_service_pb2
+    """004-05: the rows leave out no RPC of the services; ListProviders names no run."""
+    from broker.api.v1 import binding_service_pb2, record_service_pb2
 
-    service = record_service_pb2.DESCRIPTOR.services_by_name["RecordService"]
-    assert {method.name for method in service.methods} == set(CASES) - {FIRST_USE}
+    records = record_service_pb2.DESCRIPTOR.services_by_name["RecordService"]
+    bindings = binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"]
+    served = {method.name for service in (records, bindings) for method in service.methods}
+    assert served == {*CASES, LIST_PROVIDERS} - {FIRST_USE}

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 from alembic.script import ScriptDirectory
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
 from providers.conformance import specimens
-from providers.errors import NegotiationRefusedError
+from providers.errors import NegotiationRefusedError, ResourceMismatchError
 from providers.migration import configuration, migrate
 from providers.model import ProjectKey
 from providers.postgres.migrations import TREE
@@ -98,6 +99,8 @@ async def test_code_and_migrations_describe_one_schema(
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.execute(CreateSchema(SCHEMA))
+        for extension in ("pg_trgm", "btree_gin"):
+            await connection.execute(text(f"CREATE EXTENSION {extension} SCHEMA {SCHEMA}"))
         await connection.run_sync(METADATA.create_all)
     await engine.dispose()
     migrated, described = await _catalog(postgres_database), await _catalog(empty)
@@ -220,8 +223,11 @@ async def test_delivery_columns_of_an_effect_change(filled: asyncpg.Connection) 
 
 async def test_a_marker_is_written_once(postgres_database: Database) -> None:
     with pytest.raises(NegotiationRefusedError) as refused:
-        await init_resource(postgres_database.admin_dsn, "other", 2)
+        await init_resource(postgres_database.admin_dsn, "postgres-resource", 1)
     assert refused.value.fact == "marker"
+    for resource_id, generation in (("other", 1), ("postgres-resource", 2)):
+        with pytest.raises(ResourceMismatchError):
+            await init_resource(postgres_database.admin_dsn, resource_id, generation)
     connection = await asyncpg.connect(postgres_database.admin_dsn)
     rows = await connection.fetch("SELECT resource_id, generation FROM memory.resource")
     await connection.close()

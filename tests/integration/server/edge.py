@@ -20,12 +20,17 @@ from broker.api.v1.record_service_pb2_grpc import RecordServiceStub
 from broker.domain.call import Call, Caller
 from broker.domain.errors import TokenInvalidError
 from broker.domain.requests import (
+    BatchGetRecords,
+    ChangeRecord,
     CreateRecord,
+    Found,
     GetRecord,
     GetRevision,
     ListRevisions,
     Read,
+    ReadMany,
     RevisionsListed,
+    SearchRecords,
     UpdateRecord,
     Written,
 )
@@ -33,7 +38,7 @@ from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener
 from broker.server.exchange import MetadataValue
 from broker.server.interceptors import EdgeInterceptor
-from broker.server.record_servicer import record_service
+from broker.server.record_servicer import RecordPorts, record_service
 from broker.telemetry.logs import configure_logging, logger
 from broker.telemetry.metrics import Metrics
 from providers.model import Content, Kind, Record, Revision, State, Trust
@@ -104,11 +109,29 @@ class StubRecords:
 
     async def list_revisions(self, call: Call, request: ListRevisions) -> RevisionsListed:
         await self._run(call, request)
-        return RevisionsListed(self.listed, "next")
+        return RevisionsListed(self.listed, "next", full=True)
 
     async def get_revision(self, call: Call, request: GetRevision) -> Revision:
         await self._run(call, request)
         return revision()
+
+    async def change(self, call: Call, request: ChangeRecord) -> Written:
+        await self._run(call, request)
+        return Written("p", record(), replayed=False)
+
+    archive = unarchive = supersede = restore = approve = reject = reopen = change
+
+    async def batch_get(self, call: Call, request: BatchGetRecords) -> ReadMany:
+        await self._run(call, request)
+        return ReadMany("p", (record(),))
+
+    async def search(self, call: Call, request: SearchRecords) -> Found:
+        await self._run(call, request)
+        return Found("p", (record(),), "", full=True)
+
+    def ports(self) -> RecordPorts:
+        """Stand in for every use case."""
+        return RecordPorts(self, self, self, self)
 
     async def _run(self, call: Call, request: Any) -> None:
         self.calls.append((call, request))
@@ -163,6 +186,7 @@ async def running(
     reflect: bool = False,
     credentials: tuple[grpc.ServerCredentials, grpc.ChannelCredentials] | None = None,
     channel_options: Sequence[tuple[str, Any]] = (),
+    connection_age_s: float | None = None,
 ) -> AsyncIterator[Running]:
     """Start a server that is ready, and drain it at the end."""
     log = io.BytesIO()
@@ -171,11 +195,15 @@ async def running(
     admission = admission or Admission()
     metrics = Metrics()
     server = EdgeServer(
-        services=[record_service(records, records)],
+        services=[record_service(records.ports())],
         interceptor=EdgeInterceptor(
             verifier=StubVerifier(), admission=admission, metrics=metrics, log=logger("edge")
         ),
-        listener=Listener(address="127.0.0.1:0", credentials=credentials and credentials[0]),
+        listener=Listener(
+            address="127.0.0.1:0",
+            credentials=credentials and credentials[0],
+            connection_age_s=connection_age_s,
+        ),
         reflect=reflect,
     )
     port = await server.start()

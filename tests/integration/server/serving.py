@@ -35,7 +35,7 @@ async def main(*options: str) -> None:
 
     records = StubRecords(work)
     server = EdgeServer(
-        services=[record_service(records, records)],
+        services=[record_service(records.ports())],
         interceptor=EdgeInterceptor(
             verifier=StubVerifier(), admission=Admission(), metrics=Metrics(), log=logger("edge")
         ),

@@ -7,6 +7,7 @@ import grpc.aio
 import pytest
 from grpc_status import rpc_status
 
+from broker.api.v1 import binding_service_pb2
 from broker.api.v1 import record_service_pb2 as pb
 from broker.domain.call import Call
 from broker.domain.errors import RecordNotFoundError, StaleRevisionError
@@ -63,7 +64,10 @@ async def test_nobody_is_served_without_a_token(method: str) -> None:
 
 
 def test_every_method_has_a_row() -> None:
-    assert set(METHODS) == {f"/{SERVICE.full_name}/{method.name}" for method in SERVICE.methods}
+    services = (SERVICE, binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"])
+    assert set(METHODS) == {
+        f"/{service.full_name}/{method.name}" for service in services for method in service.methods
+    }
 
 
 async def test_a_request_that_does_not_parse_is_an_invalid_argument() -> None:
@@ -75,19 +79,19 @@ async def test_a_request_that_does_not_parse_is_an_invalid_argument() -> None:
 
 
 async def test_every_method_reaches_its_use_case() -> None:
+    service = pb.DESCRIPTOR.services_by_name["RecordService"]
     async with running() as edge:
-        created = await edge.stub.CreateRecord(pb.CreateRecordRequest(), metadata=AUTHORIZED)
-        updated = await edge.stub.UpdateRecord(pb.UpdateRecordRequest(), metadata=AUTHORIZED)
-        listed = await edge.stub.ListRevisions(pb.ListRevisionsRequest(), metadata=AUTHORIZED)
-        one = await edge.stub.GetRevision(pb.GetRevisionRequest(), metadata=AUTHORIZED)
-        assert (created.replayed, updated.replayed) == (True, False)
-        assert (created.record.project_id, listed.next_page_token) == ("p", "next")
-        assert one.revision.revision_id == "rev-1"
-        assert [type(request).__name__ for _, request in edge.records.calls] == [
-            *("CreateRecord", "UpdateRecord", "ListRevisions", "GetRevision"),
-        ]
-        await until(lambda: len(edge.lines()) == 4)
-        assert [line["replayed"] for line in edge.lines()] == [True, False, None, None]
+        for method in service.methods:
+            request = getattr(pb, f"{method.name}Request")()
+            await getattr(edge.stub, method.name)(request, metadata=AUTHORIZED)
+        assert len(edge.records.calls) == len(service.methods)
+        asked = {type(request).__name__ for _, request in edge.records.calls}
+        plain = {"ArchiveRecord", "UnarchiveRecord", "ApproveRecord", "ReopenRecord"}
+        assert asked == {each.name for each in service.methods} - plain | {"ChangeRecord"}
+        await until(lambda: len(edge.lines()) == len(service.methods))
+        replayed = {line["method"].rpartition("/")[2]: line["replayed"] for line in edge.lines()}
+        assert (replayed["CreateRecord"], replayed["UpdateRecord"]) == (True, False)
+        assert replayed["GetRecord"] is None
 
 
 # -------------------- statuses

@@ -1,5 +1,6 @@
 """What the server listens with, and what it refuses to serve."""
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -17,6 +18,9 @@ from broker.telemetry.metrics import Metrics
 from tests.integration.server.edge import AUTHORIZED, StubVerifier, refused, running
 
 GET = pb.GetRecordRequest(record_id="r-1")
+SETTINGS_FRAME = b"\0\0\0\4\0\0\0\0\0"
+PING, GOAWAY = 6, 7
+"""Types of HTTP/2 frames."""
 
 
 async def test_with_credentials_only_tls_is_served() -> None:
@@ -60,3 +64,27 @@ def server_for(port: int, *services: ServedService) -> EdgeServer:
     )
     listener = Listener(address=f"127.0.0.1:{port}")
     return EdgeServer(services=services, interceptor=interceptor, listener=listener)
+
+
+async def test_a_connection_that_is_old_enough_is_told_to_go_and_no_call_is_lost() -> None:
+    """A client that calls without pause sees nothing of it but another connection."""
+    async with running(connection_age_s=1.0) as edge:
+        old = [asyncio.create_task(goodbye(edge.port)) for _ in range(3)]
+        while not all(task.done() for task in old):
+            await edge.stub.GetRecord(GET, metadata=AUTHORIZED)
+        assert [task.result() for task in old] == [True] * 3
+
+
+async def goodbye(port: int) -> bool:
+    """Open an HTTP/2 connection and wait for its end; tell whether it was announced."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS_FRAME)
+    told = False
+    while head := await reader.read(9):
+        head += await reader.readexactly(9 - len(head))
+        body = await reader.readexactly(int.from_bytes(head[:3]))
+        told = told or head[3] == GOAWAY
+        if head[3] == PING and not head[4]:
+            writer.write(head[:4] + b"\x01" + head[5:] + body)
+    writer.close()
+    return told

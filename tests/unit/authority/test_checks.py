@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from broker.authority.checks import OwnerAuthority
-from broker.domain.authority import KNOWLEDGE, Authorized, Need, Permission
-from broker.domain.call import Call, Caller, RunScope
+from broker.domain.authority import KNOWLEDGE, SELECTIONS, Authorized, Need, Permission
+from broker.domain.call import Call, Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
     AuthorityResponseInvalidError,
@@ -47,6 +47,12 @@ class ListedOwner:
         if isinstance(given, BrokerError):
             raise given
         return given
+
+    async def project_authority(
+        self, call: Call, scope: ProjectScope, permission: str
+    ) -> owners.GetProjectAuthorityResponse:
+        given = await self.run_authority(call, SCOPE, permission)
+        return owners.GetProjectAuthorityResponse(context=given.context)
 
 
 def call_of(said: Caller | None = None) -> Call:
@@ -274,3 +280,19 @@ async def test_owner_is_asked_afresh_each_time() -> None:
     await authority.check(call, SCOPE, KNOWLEDGE)
     assert len(owner.named) == 4
     assert vars(authority).keys() == {"_owner"}
+
+
+async def test_a_project_as_a_whole() -> None:
+    """004-06, 004-09, 004-15: the same judgement without a run; no selection comes with it."""
+    owner = ListedOwner([answer(), answer(), answer(grant(owners.RESOURCE_TYPE_PLATFORM, "x", 4))])
+    authority = OwnerAuthority(owner)
+    scope = ProjectScope(SCOPE.project_id)
+    first = await authority.check(call_of(), scope, SELECTIONS)
+    await authority.recheck(first, SELECTIONS)
+    with pytest.raises(RunSelectionNotFoundError):
+        first.selected()
+    with pytest.raises(PermissionMissingError):
+        await authority.check(call_of(), scope, SELECTIONS)
+    elsewhere = caller(bound_project_id="project-b")
+    with pytest.raises(TokenBindingMismatchError):
+        await authority.check(call_of(elsewhere), scope, SELECTIONS)

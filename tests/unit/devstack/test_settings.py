@@ -9,7 +9,7 @@ import pytest
 
 from broker.config import UnsafeConfigurationError, load_settings, verify
 from broker.devstack import playground
-from broker.devstack.database import Access
+from broker.devstack.database import Access, Place
 from broker.devstack.owner import document
 from broker.devstack.settings import StackSettings, to_toml
 
@@ -19,11 +19,15 @@ def settings() -> StackSettings:
         listen="127.0.0.1:7401",
         owner_address="127.0.0.1:9",
         jwks_file=Path('/a "b"\\c/jwks.json'),
-        access=Access(
-            migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
-            runtime_dsn="postgresql://r@127.0.0.1:9/d",
+        place=Place(
+            Access(
+                migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
+                runtime_dsn="postgresql://r@127.0.0.1:9/d",
+            ),
+            database="d",
+            resource_id="dev-1",
+            generation=1,
         ),
-        resource_id="dev-1",
         catalog=document.parse(playground.template()),
     )
 

@@ -11,6 +11,8 @@ from providers.conformance.plan import law_id, plan_for
 from providers.conformance.reference import ABSENT, CAPABILITIES, ReferenceMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
+    Candidates,
+    CandidatesRequest,
     CommitOutcome,
     Committed,
     Loaded,
@@ -23,11 +25,11 @@ from providers.requests import (
 )
 from tests.conformance import linked_harness
 from tests.conformance.linked_harness import LinkedHarness, LinkedProvider
-from tests.conformance.planted import faults, reading, writing
+from tests.conformance.planted import faults, reading, search_text, searching, writing
 from tests.conformance.planted.bug import CAUGHT_BY
 from tests.conformance.reference_harness import RESOURCE, ReferenceHarness
 
-PLANTED = (faults, reading, writing)
+PLANTED = (faults, reading, search_text, searching, writing)
 LAWS = {law.name: law for law in all_laws()}
 LINKED_LAWS = plan_for(linked_harness.DECLARATION).laws
 
@@ -96,6 +98,9 @@ class Idle(LinkedProvider):
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         return SearchPage((), more=False)
 
+    async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
+        return Candidates(())
+
 
 class IdleNegotiate(LinkedProvider):
     negotiate = Idle.negotiate
@@ -121,12 +126,17 @@ class IdleRevisions(LinkedProvider):
     revisions = Idle.revisions
 
 
+class IdleSearch(LinkedProvider):
+    search = Idle.search
+
+
 IDLE_BY_CLAUSE: dict[str, type[LinkedProvider]] = {
     "N": IdleNegotiate,
     "R": IdleReady,
     "L": IdleLoad,
     "C": IdleCommit,
     "V": IdleRevisions,
+    "S": IdleSearch,
 }
 
 

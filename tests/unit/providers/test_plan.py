@@ -26,19 +26,19 @@ def _law(name: str, capability: Capability = Capability.READ, **needs: object) -
 
 PLAIN = _law("plain")
 DURABLE = _law("durable", facts=frozenset({StoreFact.DURABLE}))
-SEARCHING = _law("searching", Capability.SEARCH)
+COMPOSING = _law("composing", Capability.COMPOSE)
 CLUSTERED = _law("clustered", hazard=Hazard.CLUSTER)
 IDENTITY = _law("identity", hazard=Hazard.IDENTITY)
 LACKING = _law("lacking", needs_gap=True)
 
 
 def test_each_law_is_chosen_or_a_gap_or_foreign() -> None:
-    laws = [PLAIN, DURABLE, SEARCHING, CLUSTERED, IDENTITY, LACKING]
+    laws = [PLAIN, DURABLE, COMPOSING, CLUSTERED, IDENTITY, LACKING]
     plan = plan_for(REFERENCE, laws)
     assert plan.laws == (PLAIN, IDENTITY, LACKING)
     assert {gap.law: gap.reason for gap in plan.gaps} == {
         DURABLE: "durable: it lives in one process's memory",
-        SEARCHING: "memory.records.search: the model does not go so far yet",
+        COMPOSING: "memory.context.compose: the model does not go so far yet",
     }
     assert plan.foreign == (CLUSTERED,)
 
@@ -65,10 +65,10 @@ def test_report_tells_full_from_partial(results: dict[Law, Result], cell: str) -
 
 def test_report_tells_gaps_and_absences_with_their_reasons() -> None:
     passed = {("reference", law_id(PLAIN)): Result.PASSED}
-    lines = report([plan_for(REFERENCE, [PLAIN, DURABLE, SEARCHING])], passed)
+    lines = report([plan_for(REFERENCE, [PLAIN, DURABLE, COMPOSING])], passed)
     told = "\n".join(lines)
     assert "1 passed, gaps 1" in told
-    assert f"{Capability.SEARCH} absent: the model does not go so far yet" in told
+    assert f"{Capability.COMPOSE} absent: the model does not go so far yet" in told
     assert f"gap (durable: it lives in one process's memory): {law_id(DURABLE)}" in told
     assert any(line.endswith("no laws yet") for line in lines)
 

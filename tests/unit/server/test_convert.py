@@ -117,7 +117,7 @@ def test_a_record_fills_every_field_of_its_message() -> None:
     message = convert.record_message("p", Record(REVISION, TIME - timedelta(days=9)))
     assert {field.name for field, _ in message.ListFields()} == {
         field.name for field in message.DESCRIPTOR.fields
-    }
+    } - {"snippet"}
     assert (message.project_id, message.type, message.revision) == ("p", "t", 7)
     assert list(message.tags) == ["x", "y"]
     assert time_of(message.create_time) == TIME - timedelta(days=9)
@@ -129,10 +129,30 @@ def test_a_revision_fills_every_field_of_its_message() -> None:
     message = convert.revision_message(REVISION)
     assert {field.name for field, _ in message.ListFields()} == {
         field.name for field in message.DESCRIPTOR.fields
-    }
+    } - {"snippet"}
     assert MessageToDict(message.facet) == MessageToDict(
         convert.record_message("p", Record(REVISION, TIME)).facet
     )
+
+
+def test_a_short_view_has_a_snippet_in_place_of_what_is_long() -> None:
+    """004-66 with our rule: 256 code points, no content, rationale or metadata; all else stays."""
+    long = replace(REVISION, content=replace(REVISION.content, content="語" * 300))
+    for short, full in (
+        (convert.revision_message(long, full=False), convert.revision_message(long)),
+        (
+            convert.record_message("p", Record(long, TIME), full=False),
+            convert.record_message("p", Record(long, TIME)),
+        ),
+    ):
+        assert short.snippet == "語" * 256
+        assert (short.content, short.rationale) == ("", "")
+        assert not short.facet.HasField("metadata")
+        full.snippet = short.snippet
+        full.ClearField("content")
+        full.ClearField("rationale")
+        full.facet.ClearField("metadata")
+        assert short == full
 
 
 def test_what_is_absent_stays_absent() -> None:

@@ -75,7 +75,9 @@ async def test_a_read_is_two_checks_and_one_trip() -> None:
         (
             lambda: world.reads.list_revisions(
                 world.call(),
-                ListRevisions(scope=SCOPE, record_id=record_id, page_size=0, page_token=""),
+                ListRevisions(
+                    scope=SCOPE, record_id=record_id, page_size=0, page_token="", full=True
+                ),
             ),
             "revisions",
         ),

@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 from broker.domain.authority import Authorized, Need, RunSelection
-from broker.domain.call import Call, Caller, RunScope
+from broker.domain.call import Call, Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     BrokerError,
 )
-from broker.domain.ports import Bound
+from broker.domain.ports import Bound, Pin
 from broker.domain.requests import (
     ContentInput,
     CreateRecord,
@@ -21,7 +21,10 @@ from broker.domain.requests import (
     Written,
 )
 from broker.services.access import AccessPath
+from broker.services.head_writer import HeadWriter
+from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
+from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
@@ -35,10 +38,26 @@ from providers.requests import (
     RevisionsPage,
     RevisionsRequest,
 )
-from tests.unit.binding.test_binder import SELECTION
+from tests.unit.binding.test_binder import CANDIDATE, SELECTION
 
 SCOPE = ScopeInput("project", "run", "agent")
 CONTENT = ContentInput(type="note", title="", content="text", rationale="", importance=0.5, tags=())
+
+
+PIN = Pin(
+    tenant_id="tenant",
+    project_id="project",
+    run_id="run",
+    project_revision=1,
+    project_configuration_revision=2,
+    context_revision="context-v1",
+    provider_id="native",
+    adapter_version="1.0.0",
+    options_schema_version=1,
+    options_revision="options-v1",
+    resource=ResourceIdentity("resource", 1),
+    capabilities=CANDIDATE.advertised,
+)
 
 
 @dataclass
@@ -65,8 +84,11 @@ class World:
         path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self))
         self.path = path
         self.reads = RecordReads(path)
+        self.searches = RecordSearch(path)
         numbers = count(1)
-        self.writes = RecordWrites(path, self, lambda: f"id-{next(numbers):04}")
+        writer = HeadWriter(path, self, lambda: f"id-{next(numbers):04}")
+        self.writes = RecordWrites(path, writer)
+        self.changes = RecordChanges(path, writer)
 
     def now(self) -> datetime:
         """Return a time that stands still."""
@@ -114,14 +136,14 @@ class ScriptedAuthority:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def check(self, call: Call, scope: RunScope, need: Need) -> Authorized:
+    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         return self._answer(call, scope)
 
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
         await asyncio.sleep(0)
         return self._answer(first.call, first.scope)
 
-    def _answer(self, call: Call, scope: RunScope) -> Authorized:
+    def _answer(self, call: Call, scope: RunScope | ProjectScope) -> Authorized:
         world = self._world
         world.checks += 1
         world.events.append(f"check {world.checks}")
@@ -147,7 +169,7 @@ class ScriptedBindings:
         self._world.events.append("bind")
         if self._world.binding is not None:
             raise self._world.binding
-        return Bound(self._world.provider, "native", frozenset(Capability))
+        return Bound(self._world.provider, "native", frozenset(Capability), PIN)
 
 
 class WatchedProvider(IMemoryProvider):

@@ -1,0 +1,87 @@
+"""How ``broker serve`` starts: as one process, or as a supervisor with processes of its own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from broker.config import Settings, parse_settings, verify
+from broker.supervision.child import Launch
+from broker.supervision.messages import READY, provider_name
+from broker.supervision.port import reserved
+from broker.supervision.supervisor import CannotServeError, Plan, Supervisor
+from broker.telemetry.logs import configure_logging, logger
+
+__all__ = ["CannotServeError", "Start", "reserved_start", "supervise"]
+
+WORKER: Final = "broker.cli.worker"
+HEALTH: Final = "broker.cli.health"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Verified settings, the text they came from, and the addresses that are kept for them."""
+
+    settings: Settings
+    text: str
+    listen: str
+    health_listen: str | None
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether more than the serving process is needed."""
+        return self.settings.server.workers > 1 or self.health_listen is not None
+
+
+@contextmanager
+def reserved_start(config: Path, workers: int | None) -> Iterator[Start]:
+    """Read and verify the settings, and keep their ports until the context ends.
+
+    The file is read once: a worker that is started again gets the same settings as the others.
+
+    Raises:
+        What ``parse_settings`` and ``verify`` raise.
+        OSError: the file cannot be read, or an address cannot be listened on.
+    """
+    text = config.read_text(encoding="utf-8")
+    settings = parse_settings(text)
+    if workers is not None:
+        server = settings.server.model_copy(update={"workers": workers})
+        settings = settings.model_copy(update={"server": server})
+    verify(settings, development=False)
+    with ExitStack() as stack:
+        listen = stack.enter_context(reserved("server.listen", settings.server.listen))
+        health = settings.server.health_listen
+        if health is not None:
+            health = stack.enter_context(reserved("server.health_listen", health))
+        yield Start(settings=settings, text=text, listen=listen, health_listen=health)
+
+
+def supervise(start: Start) -> bool:
+    """Run workers, and the health process where it is configured, until a signal comes.
+
+    Returns:
+        Whether everybody drained in time.
+
+    Raises:
+        CannotServeError: see ``Supervisor.run``.
+    """
+    configure_logging()
+    server = start.settings.server
+    providers = [each.provider_id for each in start.settings.providers if each.enabled]
+    names = [READY, *map(provider_name, providers)]
+    order = {"settings": start.text, "listen": start.listen}
+    log = logger("supervisor")
+    health = None
+    if start.health_listen is not None:
+        health = Launch(HEALTH, {"listen": start.health_listen, "names": names})
+        log.info("health", port=int(start.health_listen.rpartition(":")[2]))
+    plan = Plan(
+        port=int(start.listen.rpartition(":")[2]),
+        workers=[Launch(WORKER, {**order, "number": number}) for number in range(server.workers)],
+        health=health,
+        names=names,
+        drain_s=server.drain_seconds,
+    )
+    return Supervisor(plan, log).run()

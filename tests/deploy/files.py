@@ -1,0 +1,79 @@
+"""What the tests of deploy/ read."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+TOOLS = Path(sys.executable).parent
+
+MANIFESTS = sorted(
+    path.name for path in (DEPLOY / "k8s").glob("*.yaml") if path.name != "kustomization.yaml"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of the runbook. Without ``run`` it is not run."""
+
+    language: str
+    run: str
+    text: str
+
+
+def objects(name: str) -> list[dict[str, Any]]:
+    """The objects of one manifest."""
+    return list(yaml.safe_load_all((DEPLOY / "k8s" / name).read_text(encoding="utf-8")))
+
+
+def only(name: str) -> dict[str, Any]:
+    """The one object of a manifest."""
+    (found,) = objects(name)
+    return found
+
+
+def compose() -> dict[str, Any]:
+    """The compose file."""
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def settings() -> dict[str, Any]:
+    """The settings in the config map."""
+    return tomllib.loads(only("configuration.yaml")["data"]["broker.toml"])
+
+
+def project() -> dict[str, Any]:
+    """The project's own description."""
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return found
+
+
+def runbook() -> str:
+    """The runbook."""
+    return (DEPLOY / "runbook.md").read_text(encoding="utf-8")
+
+
+def blocks() -> Iterator[Block]:
+    """The fenced blocks of the runbook."""
+    fence = re.compile(
+        r"^( *)```(\w+) (run=([a-z-]+)|not-run)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+    )
+    for indent, language, _, name, text in fence.findall(runbook()):
+        lines = (line.removeprefix(indent) for line in text.splitlines())
+        yield Block(language, name, "\n".join(lines) + "\n")
+
+
+def tool(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of the test extra."""
+    return subprocess.run(
+        [TOOLS / name, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
