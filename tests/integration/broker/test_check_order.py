@@ -37,6 +37,7 @@ from tests.fixtures.record_calls import (
     send,
 )
 from tests.fixtures.stand_records import provider_operations, stored
+from tests.fixtures.stored_history import TAMPERED
 
 __all__ = ["ground"]
 
@@ -220,6 +221,7 @@ async def seeded(stand: Stand, outcome: Outcome) -> tuple[str, str]:
         made = await send(channel, CREATE, request(CREATE, project), stand.metadata())
     record: str = made.record.record_id
     if outcome.tamper:
+        TAMPERED.add(project)
         connection = await asyncpg.connect(stand.database.admin_dsn)
         try:
             await connection.execute("SET session_replication_role = replica")

@@ -205,7 +205,8 @@ async def test_postgresql_is_reached_over_verified_tls(
     authority.cert_pem.write_to_path(str(ca_file))
 
     with proxy_to_dsn(postgres_database.runtime_dsn, context) as proxy:
-        plain = proxy.dsn(postgres_database.runtime_dsn).replace("127.0.0.1", "localhost")
+        plain = proxy.dsn(postgres_database.runtime_dsn.partition("?")[0])
+        plain = plain.replace("127.0.0.1", "localhost")
         dsn = f"{plain}?sslmode=verify-full&sslrootcert={quote(str(ca_file))}"
 
         def far(settings: Settings) -> None:
