@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from broker.cli.choices import Schema
 from broker.cli.refusals import SETTINGS_REFUSALS
-from broker.config import Settings
+from broker.config import Settings, verify_dsn
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
@@ -45,6 +45,7 @@ async def serve(settings: Settings, listen: str) -> None:
 
 async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     """Migrate one schema or both, and grant the runtime role its rights."""
+    verify_dsn("the migration's address", dsn)
     if schema in (Schema.ALL, Schema.KNOWLEDGE):
         await migrate_schema(KNOWLEDGE, dsn, runtime_role)
     if schema in (Schema.ALL, Schema.MEMORY):
@@ -53,6 +54,7 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
 
 async def init_resource(dsn: str, name: str | None, resource_id: str, generation: int) -> None:
     """Write the marker of a resource; without a name, of the native adapter."""
+    verify_dsn("the migration's address", dsn)
     await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
 
 
