@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
+PORT_MAX: Final = 65_535
 TRIES: Final = 16
 """How often port 0 is tried where a name has several addresses."""
 
@@ -35,13 +36,21 @@ def reserved(setting: str, address: str) -> Iterator[str]:
     host, _, port = address.rpartition(":")
     with ExitStack() as stack:
         try:
-            taken = _reserve(host.strip("[]"), int(port), stack)
+            taken = _reserve(host.strip("[]"), _number(port), stack)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else "no host"
+            why = error.strerror if isinstance(error, OSError) and error.strerror else "no address"
             raise AddressUnusableError(
                 f"{setting}: {address} cannot be listened on: {why.lower()}"
             ) from error
         yield f"{host}:{taken}"
+
+
+def _number(port: str) -> int:
+    """Return a port; the system itself would cut one that is too large."""
+    number = int(port)
+    if not 0 <= number <= PORT_MAX:
+        raise ValueError(f"{number} is no port")
+    return number
 
 
 def _reserve(host: str, port: int, stack: ExitStack) -> int:
