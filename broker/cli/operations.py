@@ -32,6 +32,10 @@ class NotInstalledError(Exception):
     """A command needs an extra that is not installed."""
 
 
+class StackEndedError(Exception):
+    """A development stack cannot start or go on."""
+
+
 REFUSALS: Final = (
     ConfigurationError,
     UnsafeConfigurationError,
@@ -43,6 +47,7 @@ REFUSALS: Final = (
     SQLAlchemyError,
     asyncpg.PostgresError,
     NotInstalledError,
+    StackEndedError,
 )
 """What an operator can mend: told as one line."""
 
@@ -75,8 +80,12 @@ async def dev(data: Path, port: int) -> None:
     """Run a development stack."""
     try:
         from broker.devstack.dev import dev as run_stack
+        from broker.devstack.errors import DevStackError
     except ModuleNotFoundError as error:
         raise NotInstalledError(
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
-    await run_stack(data, port=port)
+    try:
+        await run_stack(data, port=port)
+    except DevStackError as error:
+        raise StackEndedError(str(error)) from error
