@@ -24,7 +24,7 @@ def address_fault(error: BaseException) -> str | None:
     state = sqlstate(error) or ""
     if state.startswith(_AUTHENTICATION_CLASS):
         return f"the database refuses this role or its password ({state})"
-    if state == _UNKNOWN_PARAMETER or any(isinstance(each, ValueError) for each in _chain(error)):
+    if state == _UNKNOWN_PARAMETER or any(map(_refuses_address, _chain(error))):
         return "a part of the address is not valid"
     return None
 
@@ -64,6 +64,11 @@ def _shown(error: Exception) -> dict[str, str]:
         if fault := address_fault(error):
             shown["reason"] = fault
     return shown
+
+
+def _refuses_address(error: BaseException) -> bool:
+    # A certificate that does not fit is a ValueError too, and the server's trouble.
+    return isinstance(error, ValueError) and not isinstance(error, OSError)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

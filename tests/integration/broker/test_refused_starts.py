@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_read_is_told(
     assert refused.code > 0
     assert "Traceback" not in refused.said
     if trouble != "folder":  # the parser of the command line tells of that one
-        refused.refused_with()
+        refused.refused_with("broker.toml")
 
 
 @pytest.mark.parametrize("setting", ["listen", "metrics_listen"])
@@ -227,14 +227,14 @@ SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
         "ALTER TABLE memory.revisions DISABLE TRIGGER revisions_are_kept",
         ("providers", "native", "trigger"),
     ),
-    "marker_absent": (f"DELETE FROM {MARKER}", ("providers", "native")),
+    "marker_absent": (f"DELETE FROM {MARKER}", ("providers", "native", "init-resource")),
     "marker_of_another_generation": (
         f"UPDATE {MARKER} SET generation = 2",
-        ("providers", "native"),
+        ("providers", "native", "generation"),
     ),
     "marker_of_another_resource": (
         f"UPDATE {MARKER} SET resource_id = 'another'",
-        ("providers", "native"),
+        ("providers", "native", "resource id"),
     ),
 }
 

@@ -1,5 +1,6 @@
 """What does not answer is told once, with its reason and nothing secret."""
 
+import ssl
 from typing import Any
 
 import pytest
@@ -59,6 +60,7 @@ def test_the_first_good_look_is_told() -> None:
         (ValueError("hush-hush"), True),
         (ServerError("57P03"), False),
         (ConnectionRefusedError("hush-hush"), False),
+        (ssl.SSLCertVerificationError("hush-hush"), False),
     ],
     ids=str,
 )
