@@ -12,7 +12,7 @@ import asyncpg
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.config import UnsafeConfigurationError, load_settings, verify, verify_dsn
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
@@ -73,6 +73,7 @@ async def serve(config: Path) -> None:
 
 async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     """Migrate one schema or both, and grant the runtime role its rights."""
+    verify_dsn("the migration's address", dsn)
     with _reaching(dsn):
         if schema in (Schema.ALL, Schema.KNOWLEDGE):
             await migrate_schema(KNOWLEDGE, dsn, runtime_role)
@@ -82,6 +83,7 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
 
 async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:
     """Write the marker of a resource."""
+    verify_dsn("the migration's address", dsn)
     with _reaching(dsn):
         await adapter(name).init_resource(dsn, resource_id, generation)
 

@@ -11,7 +11,7 @@ from providers.postgres.connections import Connection
 from providers.postgres.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION, PostgresOptions
 from providers.postgres.reader import check_marker
 from providers.postgres.schema import REVISION
-from providers.postgres.statements import NEGOTIATE
+from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(
@@ -25,7 +25,6 @@ ABSENT: Mapping[Capability, str] = {
 
 _TRIGGERS = 5
 _VERSION = "SELECT version_num FROM memory.alembic_version"
-_MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 
 async def negotiate(connection: Connection, options: PostgresOptions) -> Negotiated:
@@ -44,7 +43,7 @@ async def negotiate(connection: Connection, options: PostgresOptions) -> Negotia
     await _check_schema(connection, found)
     if found["missing"]:
         raise NegotiationRefusedError(f"missing: {', '.join(found['missing'])}", fact="rights")
-    marker = await connection.fetchrow(_MARKER)
+    marker = await connection.fetchrow(MARKER)
     resource = ResourceIdentity(options.resource_id, options.generation)
     if marker is None:
         check_marker(resource, None, None)

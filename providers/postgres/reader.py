@@ -17,7 +17,7 @@ from providers.postgres.rows import (
     to_record,
     to_revision,
 )
-from providers.postgres.statements import LOAD, REVISIONS
+from providers.postgres.statements import LOAD, MARKER, REVISIONS
 from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
 from providers.rules import is_storable
 
@@ -46,6 +46,13 @@ def check_marker(resource: ResourceIdentity, resource_id: object, generation: ob
         raise ResourceMismatchError("the live resource has another resource id than configured")
     if resource.generation != generation:
         raise ResourceMismatchError("the live resource is of another generation than configured")
+
+
+async def ready(link: Link, resource: ResourceIdentity) -> None:
+    """See ``IMemoryProvider.ready``."""
+    row = await link.fetchrow(MARKER)
+    found = (None, None) if row is None else (row["resource_id"], row["generation"])
+    check_marker(resource, *found)
 
 
 async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> Loaded:

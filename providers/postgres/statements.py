@@ -14,6 +14,7 @@ COMMIT = _read("commit.sql")
 CLASSIFY = _read("classify.sql")
 REVISIONS = _read("revisions.sql")
 NEGOTIATE = _read("negotiate.sql")
+MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 _NO_KEYS: list[str] = []
 _NO_ROWS = "[]"

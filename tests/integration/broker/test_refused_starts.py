@@ -214,6 +214,11 @@ SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
     "pins_belong_to_the_role": (OWNER("knowledge.pins"), ("store", "rights")),
     "pins_may_not_be_read": ("REVOKE SELECT ON knowledge.pins FROM {role}", ("store",)),
     "schema_may_not_be_used": ("REVOKE USAGE ON SCHEMA knowledge FROM {role}", ("store",)),
+    "pins_guard_is_off": (
+        "ALTER TABLE knowledge.pins DISABLE TRIGGER pins_immutable",
+        ("store", "trigger"),
+    ),
+    "pins_guard_is_gone": ("DROP TRIGGER pins_kept ON knowledge.pins", ("store", "trigger")),
     "memory_at_another_revision": (
         "UPDATE memory.alembic_version SET version_num = '0000'",
         ("providers", "native", "0000"),

@@ -31,12 +31,18 @@ from broker.domain.requests import (
     ScopeInput,
 )
 from broker.services.access import ATTEMPTS_MAX
-from providers.errors import OutcomeUnknownError, ProviderUnavailableError
+from providers.errors import (
+    OutcomeUnknownError,
+    ProviderUnavailableError,
+    StoredDataInvalidError,
+)
 from providers.model import Kind, OriginTier, SourceType, Trust
 from providers.requests import (
     CommitOutcome,
     Contended,
     GraphConflict,
+    Loaded,
+    LoadRequest,
     Tombstoned,
 )
 from tests.unit.services.world import CONTENT, SCOPE, World
@@ -141,6 +147,22 @@ async def test_a_replay_revoked_after_its_receipt_was_read_is_refused() -> None:
             await world.create()
 
 
+async def test_a_receipt_that_names_nothing_is_damaged_data() -> None:
+    """004-63: a write's receipt names the revision it left."""
+    world = World()
+    await world.create()
+    created = world.provider.load
+
+    async def emptied(request: LoadRequest, *, timeout: float) -> Loaded:
+        loaded = await created(request, timeout=timeout)
+        receipt = None if loaded.receipt is None else replace(loaded.receipt, refs=())
+        return replace(loaded, receipt=receipt)
+
+    world.provider.load = emptied  # type: ignore[method-assign]
+    with pytest.raises(StoredDataInvalidError):
+        await world.create()
+
+
 async def test_permissions_come_before_fields_and_fields_before_the_selection() -> None:
     """004-05, 004-48: the order in which one request with every fault is refused."""
     world = World(selection=RunSelectionNotFoundError("none"))
@@ -203,7 +225,7 @@ async def test_a_refused_write_leaves_its_key_free() -> None:
 
 
 async def test_a_commit_outlives_its_caller() -> None:
-    """004-63: what was sent runs to its end, and a retry finds it."""
+    """004-63: what was sent runs to its end, holds its caller's place, and a retry finds it."""
     world = World()
     started, go = asyncio.Event(), asyncio.Event()
 
@@ -215,6 +237,10 @@ async def test_a_commit_outlives_its_caller() -> None:
     caller = asyncio.create_task(world.create())
     await started.wait()
     caller.cancel()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not caller.done()
+    caller.cancel()  # a caller that may not even wait: the commit goes on all the same
     with pytest.raises(asyncio.CancelledError):
         await caller
     draining = asyncio.create_task(world.path.drain())
