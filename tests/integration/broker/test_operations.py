@@ -145,7 +145,7 @@ def test_commands_that_cannot_be_carried_out_say_why_in_one_line(
     runtime = operated.database.runtime_dsn
     cases = [
         (operated.migrate, {}, (DSN,)),
-        (operated.migrate, {DSN: "mysql://127.0.0.1/name"}, ("PostgreSQL",)),
+        (operated.migrate, {DSN: "mysql://127.0.0.1/name"}, ("postgresql://",)),
         (operated.migrate, {DSN: away}, ("127.0.0.1:1",)),
         (operated.migrate, {DSN: gone}, ("no_such_database",)),
         (operated.migrate, {DSN: runtime}, ("another role than",)),
