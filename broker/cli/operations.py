@@ -1,7 +1,10 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import asyncpg
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +30,10 @@ class StackEndedError(Exception):
     """A development stack cannot start or go on."""
 
 
+class UnreachableError(Exception):
+    """The database of a command does not answer."""
+
+
 REFUSALS: Final = (
     *SETTINGS_REFUSALS,
     ConfigurationError,
@@ -35,6 +42,7 @@ REFUSALS: Final = (
     asyncpg.PostgresError,
     NotInstalledError,
     StackEndedError,
+    UnreachableError,
 )
 """What an operator can mend: told as one line."""
 
@@ -51,10 +59,11 @@ async def serve(settings: Settings, listen: str) -> None:
 async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     """Migrate one schema or both, and grant the runtime role its rights."""
     verify_dsn("the migration's address", dsn)
-    if schema in (Schema.ALL, Schema.KNOWLEDGE):
-        await migrate_schema(KNOWLEDGE, dsn, runtime_role)
-    if schema in (Schema.ALL, Schema.MEMORY):
-        await adapter(NATIVE).migrate(dsn, runtime_role)
+    with _reaching(dsn):
+        if schema in (Schema.ALL, Schema.KNOWLEDGE):
+            await migrate_schema(KNOWLEDGE, dsn, runtime_role)
+        if schema in (Schema.ALL, Schema.MEMORY):
+            await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
 async def init_resource(
@@ -66,7 +75,8 @@ async def init_resource(
     """
     verify_dsn("the migration's address", dsn)
     try:
-        await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
+        with _reaching(dsn):
+            await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
     except NegotiationRefusedError as error:
         if not if_absent or error.fact != "marker":
             raise
@@ -85,3 +95,14 @@ async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
         await run_stack(data, port=port, postgres_dsn=postgres_dsn)
     except DevStackError as error:
         raise StackEndedError(str(error)) from error
+
+
+@contextmanager
+def _reaching(dsn: str) -> Iterator[None]:
+    """Name host and port of a database that cannot be reached; never role and password."""
+    try:
+        yield
+    except OSError as error:
+        place = urlsplit(dsn).netloc.rpartition("@")[2] or "the host of the address"
+        why = str(error) or type(error).__name__
+        raise UnreachableError(f"PostgreSQL at {place} cannot be reached: {why}") from error

@@ -37,8 +37,10 @@ ALLOWED_KEYS: Final = frozenset(
         "port",
         "provider_id",
         "signal",
+        "sqlstate",
         "state",
         "version",
+        "what",
         "worker",
         "workers",
     }
