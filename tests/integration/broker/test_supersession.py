@@ -118,7 +118,7 @@ async def test_what_may_not_replace(desk: Desk, name: str) -> None:
 
 
 async def test_absent_and_foreign_are_told_alike(desk: Desk) -> None:
-    """004-56, 004-58: a replacement of another agent or project gives the bytes of an absent one."""
+    """004-56, 004-58: a replacement of another agent or project is told as absent."""
     await desk.made()
     (one,) = await decisions(desk.stand, desk.project)
     (foreign,) = await decisions(desk.stand, desk.project, agent=OTHER)
@@ -192,8 +192,8 @@ async def links(desk: Desk, ids: list[str]) -> dict[str, str]:
 
 def has_cycle(linked: dict[str, str]) -> bool:
     """Tell whether following links ever comes back."""
-    for start in linked:
-        seen, at = {start}, linked[start]
+    for start, after in linked.items():
+        seen, at = {start}, after
         while at in linked and at not in seen:
             seen.add(at)
             at = linked[at]
