@@ -1,8 +1,9 @@
 """Whatever is wrong with a caller or with what the owner says: one refusal, and nothing was done.
 
 Every row calls every RPC of RecordService and BindingService; what a row of grants is to
-ListProviders, which needs another permission, stands in test_bindings.py. Each proves code, reason and metadata, how often the
-owner was asked, that no provider was asked and that no row of a provider was written.
+ListProviders, which needs another permission, stands in test_bindings.py. Each proves code, reason
+and metadata, how often the owner was asked, that no provider was asked and that no row of a
+provider was written.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What changes between the two checks of a call: it is refused, and nothing was written or told.
 
-Every row calls every RPC about a run. The provider was read, once; nothing was committed. (GetBinding
-reads nothing of a provider.)
+Every row calls every RPC about a run. The provider was read, once (for GetBinding it was not);
+nothing was committed.
 """
 
 from typing import Final

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from grpc import aio
 
+from broker.owners.v1 import projects_config_service_pb2 as owners
 from tests.fixtures.broker import Stand
 from tests.fixtures.granting_owner import Question
 from tests.fixtures.record_calls import (
@@ -205,7 +206,8 @@ async def test_what_is_forwarded(run: Run) -> None:
     assert forwarded(second) == forwarded(first)
     assert "grpc-python" in str(dict(first.metadata)["user-agent"])
     for question in (first, second):
-        assert (question.request.project_id, question.request.run_id) == (run.project, "run-a")
+        asked_of = owners.GetRunAuthorityRequest(project_id=run.project, run_id="run-a")
+        assert question.request == asked_of
 
 
 async def test_nothing_is_made_up(run: Run) -> None:
