@@ -215,20 +215,21 @@ def load_settings(file: Path) -> Settings:
         pydantic.ValidationError: names each setting that is missing or wrong.
         OSError, ValueError: the file cannot be read, or is no TOML; names it.
     """
-    try:
-        return parse_settings(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} is not TOML: {error}") from error
+    return parse_settings(file.read_text(encoding="utf-8"), named=str(file))
 
 
-def parse_settings(text: str) -> Settings:
-    """Read settings from TOML and the environment.
+def parse_settings(text: str, *, named: str) -> Settings:
+    """Read settings from TOML and the environment. ``named`` says where the text came from.
 
     Raises:
         pydantic.ValidationError: names each setting that is missing or wrong.
-        tomllib.TOMLDecodeError: not TOML.
+        ValueError: not TOML; names where it came from.
     """
-    return Settings(**tomllib.loads(text))
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{named} is not TOML: {error}") from error
+    return Settings(**found)
 
 
 def verify(settings: Settings, *, development: bool) -> None:

@@ -45,7 +45,7 @@ def reserved_start(config: Path, workers: int | None) -> Iterator[Start]:
         OSError: the file cannot be read, or an address cannot be listened on.
     """
     text = config.read_text(encoding="utf-8")
-    settings = parse_settings(text)
+    settings = parse_settings(text, named=str(config))
     if workers is not None:
         server = settings.server.model_copy(update={"workers": workers})
         settings = settings.model_copy(update={"server": server})

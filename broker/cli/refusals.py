@@ -1,6 +1,5 @@
 """What an operator can mend, told as one line."""
 
-import tomllib
 from typing import Final
 
 from pydantic import ValidationError
@@ -10,7 +9,6 @@ from broker.config import UnsafeConfigurationError
 SETTINGS_REFUSALS: Final = (
     UnsafeConfigurationError,
     ValidationError,
-    tomllib.TOMLDecodeError,
     OSError,
     ValueError,
 )

@@ -27,7 +27,7 @@ CONFIGURATION_CODE: Final = 78
 async def work(line: Lifeline) -> None:
     """Serve until a signal comes or the supervisor is gone, then drain."""
     configure_logging()
-    settings = parse_settings(line.order["settings"])
+    settings = parse_settings(line.order["settings"], named="the settings")
     verify(settings, development=False)
     stop = stop_requested()
     following = asyncio.create_task(_follow(line, stop, settings.server.drain_seconds))
