@@ -95,8 +95,7 @@ async def test_no_pin_is_made(desk: Desk) -> None:
 
 async def test_whose_pin(pinned: Desk) -> None:
     """004-12, 004-28: another run, another project, another tenant has a pin of its own."""
-    other = {"run-b": "run-b", "in another case": "RUN-A"}
-    for run in other.values():
+    for run in ("run-b", "RUN-A"):
         assert (await pinned.told(GET_BINDING, run=run)).reason == MISSING[1]
     assert (await pinned.told(GET_BINDING, {"tenant": "tenant-b"})).reason == MISSING[1]
     elsewhere = Desk(pinned.stand, pinned.channel, pinned.project.upper())
@@ -114,8 +113,8 @@ async def test_missing_is_not_told_to_whoever_lost_access(desk: Desk) -> None:
     )
 
 
-async def test_a_moved_selection(pinned: Desk) -> None:
-    """004-28, 004-29: a pin that the accepted selection left is not shown as if it were in use."""
+async def test_a_drifted_selection(pinned: Desk) -> None:
+    """004-23, 004-29: a selection that the catalog does not hold shows no pin."""
     pinned.stand.owner.scripts[pinned.project] = bent(candidate(options_revision="options-v2"))
     reply = await pinned.told(GET_BINDING)
     assert reply.code == "FAILED_PRECONDITION"

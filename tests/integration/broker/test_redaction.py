@@ -19,11 +19,14 @@ from broker.api.v1 import record_pb2
 from tests.fixtures.authority_rows import bent, fails, granting, hangs, said, sends
 from tests.fixtures.broker import Stand
 from tests.fixtures.record_calls import (
+    CHANGES,
     CREATE,
     GET,
     LIST,
+    NAMING,
     REVISION,
     RPCS,
+    SEARCH,
     UPDATE,
     Metadata,
     Refused,
@@ -131,7 +134,13 @@ async def provoke_field_errors(ears: Ears) -> str:
     await ears.tell(CREATE, content=secret("other"))
     await ears.tell(LIST, record_id=record, page_token=secret("page-token"))
     await ears.tell(REVISION, record_id=record, revision=9)
-    for rpc in (GET, UPDATE, LIST, REVISION):
+    await ears.tell(SEARCH, query=long, tags=[long])
+    await ears.tell(SEARCH, query=secret("query"), page_token=secret("page-token"))
+    for rpc in CHANGES:
+        named = {"record_id": record, "idempotency_key": f"key-{rpc}"}
+        await ears.tell(rpc, reason=long, replacement_record_id=secret("no id"), **named)
+        await ears.tell(rpc, reason=secret("reason"), expected_revision=9, **named)
+    for rpc in NAMING:
         await ears.tell(rpc)
         await ears.tell(rpc, record_id=secret("bad id"))
     for rpc in RPCS:
