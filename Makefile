@@ -44,11 +44,11 @@ proto-baseline: setup ## At a release: make today's protos the ones that later c
 lock: setup ## Renew both lock files: ARGS=--upgrade takes newer releases
 	scripts/lock $(ARGS)
 
-mutants: setup ## Plant each known bug in turn and see the tests go red
+mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=word narrows them
 	$(PY) -m tests.mutants $(ARGS)
 
-eval: setup ## Measure the quality of recall
-	$(PY) -m tests.evaluation $(ARGS)
+eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>
+	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(ARGS)
 
 clean: ## Remove what was built or kept here, the .venv and development data too
 	rm -rf .venv .cache .broker-dev .hypothesis build dist

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 from pydantic_settings import (
@@ -17,7 +16,10 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from providers.address import is_guarded, is_postgres
+
 DEV_ISSUER: Final = "https://dev.invalid"
+PORT_MAX: Final = 65_535
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
 Algorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
@@ -175,12 +177,21 @@ def verify(settings: Settings, *, development: bool) -> None:
 
 
 def _verify_server(server: ServerSettings) -> None:
+    _verify_address("server.listen", server.listen)
+    if server.metrics_listen is not None:
+        _verify_address("server.metrics_listen", server.metrics_listen)
     if (server.tls_certificate_file is None) != (server.tls_key_file is None):
         raise UnsafeConfigurationError(
             "server.tls_certificate_file and server.tls_key_file go together"
         )
     if server.tls_certificate_file is None and not is_loopback(server.listen):
         raise UnsafeConfigurationError("server.listen beyond loopback needs a certificate")
+
+
+def _verify_address(name: str, address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > PORT_MAX:
+        raise UnsafeConfigurationError(f"{name} must be host:port")
 
 
 def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
@@ -200,13 +211,9 @@ def verify_dsn(name: str, dsn: str) -> None:
     Raises:
         UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed.
     """
-    parts = urlsplit(dsn)
-    if parts.scheme not in ("postgresql", "postgres"):
+    if not is_postgres(dsn):
         raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
-    query = parse_qs(parts.query)
-    host = query.get("host", [parts.hostname or ""])[0]
-    local = host.startswith("/") or host == "" or is_loopback(f"{host}:1")
-    if not local and query.get("sslmode") != ["verify-full"]:
+    if not is_guarded(dsn):
         raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import grpc
 import uuid_utils
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.authority.channel import OwnerSettings as OwnerChannel
 from broker.authority.checks import OwnerAuthority
@@ -32,7 +32,7 @@ from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
 from providers.capabilities import Capability
-from providers.migration import driver_url
+from providers.migration import open_engine
 from providers.registry import adapter
 
 
@@ -44,8 +44,8 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
     NOT_SERVING until everything answers. What must not be served with does.
 
     Raises:
-        ConfigurationError: a setting does not fit, or a live resource is not fit.
-        RuntimeError: the address cannot be listened on.
+        ConfigurationError: a setting does not fit, a live resource is not fit, or the address
+            cannot be listened on.
     """
     async with AsyncExitStack() as stack:
         metrics = _metrics(settings.server, stack)
@@ -67,7 +67,7 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         )
         readiness = Readiness(engine, verifier, entries)
         await readiness.refuse_unfit()
-        port = await server.start()
+        port = await _listening(server, settings.server.listen)
         stack.push_async_callback(server.drain, settings.server.drain_seconds)
         await stack.enter_async_context(readiness.watched(server.ready))
         yield f"{settings.server.listen.rpartition(':')[0]}:{port}"
@@ -77,14 +77,17 @@ def _metrics(server: ServerSettings, stack: AsyncExitStack) -> Metrics:
     metrics = Metrics()
     if server.metrics_listen is not None:
         host, _, port = server.metrics_listen.rpartition(":")
-        _, stop = serve_metrics(metrics, int(port), host)
+        try:
+            _, stop = serve_metrics(metrics, int(port), host)
+        except OSError as error:
+            raise ConfigurationError(f"server.metrics_listen: {error}") from error
         stack.callback(stop)
     return metrics
 
 
 def _engine(settings: Settings, stack: AsyncExitStack) -> AsyncEngine:
-    engine = create_async_engine(
-        driver_url(settings.store.dsn.get_secret_value()),
+    engine = open_engine(
+        settings.store.dsn.get_secret_value(),
         pool_size=settings.store.pool_size,
         max_overflow=0,
         hide_parameters=True,
@@ -168,6 +171,16 @@ def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) ->
 def _services(access: AccessPath) -> list[ServedService]:
     writes = RecordWrites(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
     return [record_service(writes, RecordReads(access))]
+
+
+async def _listening(server: EdgeServer, address: str) -> int:
+    """Listen; the port."""
+    try:
+        return await server.start()
+    except RuntimeError as error:
+        raise ConfigurationError(
+            f"server.listen: {address} cannot be listened on, or the certificate is not usable"
+        ) from error
 
 
 def _listener(server: ServerSettings) -> Listener:

@@ -153,7 +153,8 @@ class IMemoryProvider(ABC):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         """Return a page of history, newest first.
 
-        - V-1. The record must be the agent's, else ``found`` is false and no revision is read.
+        - V-1. The record must be the agent's and not forgotten, else ``found`` is false and no
+          revision is read.
         - V-2. Pages follow each other without gap or repetition, also while the record is being
           updated.
         - V-3. One round trip.

@@ -4,14 +4,18 @@ Only an operator's identity runs them; an ordinary start never does (004-101).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 from alembic import command, context
 from alembic.config import Config
 from sqlalchemy import Connection, MetaData, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
+
+from providers.address import is_postgres
 
 _TREE = "tree"
 _CONNECTION = "connection"
@@ -54,7 +58,7 @@ async def migrate(tree: MigrationTree, dsn: str, runtime_role: str) -> None:
         ValueError: ``dsn`` is no PostgreSQL address.
         sqlalchemy.exc.DBAPIError: The server refused, or cannot be reached. Nothing was changed.
     """
-    engine = create_async_engine(driver_url(dsn), poolclass=NullPool)
+    engine = open_engine(dsn, poolclass=NullPool)
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_migrate, tree, runtime_role)
@@ -62,16 +66,24 @@ async def migrate(tree: MigrationTree, dsn: str, runtime_role: str) -> None:
         await engine.dispose()
 
 
-def driver_url(dsn: str) -> URL:
-    """Return a PostgreSQL address as SQLAlchemy's asyncpg driver takes it.
+def open_engine(dsn: str, **options: Any) -> AsyncEngine:
+    """Return an engine whose connections the driver opens by the address as it is written.
+
+    So the address means here what it means to adapters: SQLAlchemy's own reading knows neither
+    ``sslmode`` nor the other parameters of libpq.
+
+    Args:
+        dsn: ``postgresql://`` address.
+        options: As for ``create_async_engine``.
 
     Raises:
         ValueError: it is no PostgreSQL address.
     """
-    url = make_url(dsn)
-    if url.get_backend_name() not in {"postgres", "postgresql"}:
+    if not is_postgres(dsn):
         raise ValueError("the address is not one of PostgreSQL")
-    return url.set(drivername="postgresql+asyncpg")
+    return create_async_engine(
+        "postgresql+asyncpg://", async_creator=partial(asyncpg.connect, dsn), **options
+    )
 
 
 def configuration(tree: MigrationTree) -> Config:

@@ -46,7 +46,7 @@ class Negotiated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRequest:
-    """Everything one call needs to decide, by key. At most 100 of each.
+    """Everything one call needs to decide, by key.
 
     ``keys`` asks for what claim keys hold. ``chain_from`` walks superseded-by links from a record.
     """

@@ -1,8 +1,14 @@
 """What every run of the tests takes part in."""
 
+import os
+
 import pytest
 
-pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.broker"]
+pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.broker", "tests.fixtures.own_broker"]
+
+# gRPC runs in this process while servers are started from it. What it does at a fork by default can
+# end the child before it becomes the program it should.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 import uvloop
 from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError
 
 from broker.cli import operations
 from providers.registry import NATIVE
@@ -47,7 +48,7 @@ def migrate(
 @app.command()
 def init_resource(
     resource_id: Annotated[str, typer.Option(help="The name of the resource.")],
-    generation: Annotated[int, typer.Option(min=1, help="Raise it when a backup is restored.")],
+    generation: Annotated[int, typer.Option(min=1, help="Its life; 1 for a new one.")],
     adapter: Annotated[str, typer.Option(help="The adapter of the resource.")] = NATIVE,
 ) -> None:
     """Write the marker into the resource in BROKER_MIGRATION_DSN. Refuses where there is one."""
@@ -80,7 +81,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         _end("stopped")
 
 
-def _readable(error: Exception) -> str:
+def _readable(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         # The values stay out: a setting may be a secret.
         problems = [
@@ -88,7 +89,10 @@ def _readable(error: Exception) -> str:
             for problem in error.errors(include_input=False, include_url=False)
         ]
         return "; ".join(problems)
-    return str(error) or type(error).__name__
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        # What the driver said; the statement stays out.
+        error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _end(message: str) -> NoReturn:

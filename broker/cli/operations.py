@@ -76,5 +76,7 @@ async def dev(data: Path, port: int) -> None:
     try:
         from broker.devstack.dev import dev as run_stack
     except ModuleNotFoundError as error:
-        raise NotInstalledError(f"broker dev needs the extra [dev]: {error.name}") from error
+        raise NotInstalledError(
+            f"broker dev runs from a source tree with the extra [dev]: {error.name}"
+        ) from error
     await run_stack(data, port=port)

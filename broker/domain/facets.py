@@ -21,6 +21,9 @@ SOURCE_MAX: Final = 256
 EPOCH_MAX: Final = 256
 METADATA_KEYS_MAX: Final = 64
 METADATA_BYTES_MAX: Final = 8_192
+METADATA_DEPTH_MAX: Final = 16
+"""Objects and lists inside each other. Far below what readers of messages take: a reply nests its
+metadata deeper than the request that brought it."""
 
 INPUT_FIELDS: Final = tuple(field.name for field in fields(FacetInput))
 """The fields a caller may give, which are those a facet mask may name."""
@@ -47,10 +50,16 @@ def tier_of(source_type: SourceType | None) -> OriginTier:
     return OriginTier.AGENT if source_type in _AGENT_SOURCES else OriginTier.EXTERNAL
 
 
-def claims_operator(given: FacetInput | None, mask: tuple[str, ...] | None = None) -> bool:
+def claims_operator(given: FacetInput | None) -> bool:
     """Tell whether a request claims a source type that needs an unbound token and WriteProjects."""
-    named = mask is None or "source_type" in mask
-    return given is not None and named and given.source_type in OPERATOR_SOURCES
+    return given is not None and given.source_type in OPERATOR_SOURCES
+
+
+def named_fields(given: FacetInput | None, mask: tuple[str, ...] | None) -> FacetInput | None:
+    """Return the fields of a facet that the mask of an update names; the others are ignored."""
+    if given is None or not mask:
+        return given
+    return FacetInput(**{name: getattr(given, name) for name in INPUT_FIELDS if name in mask})
 
 
 def check_facet(violations: Violations, given: FacetInput) -> None:
@@ -76,6 +85,10 @@ def _check_metadata(violations: Violations, metadata: Mapping[str, object]) -> N
         violations.append(
             Violation("facet.metadata", f"must be at most {METADATA_KEYS_MAX} keys at the top")
         )
+    elif _depth(metadata) > METADATA_DEPTH_MAX:
+        violations.append(
+            Violation("facet.metadata", f"must be nested at most {METADATA_DEPTH_MAX} deep")
+        )
     elif not _is_json(metadata):
         violations.append(
             Violation("facet.metadata", "must hold finite numbers and no NUL or lone surrogates")
@@ -86,8 +99,19 @@ def _check_metadata(violations: Violations, metadata: Mapping[str, object]) -> N
         )
 
 
+def _depth(value: object) -> int:
+    """Return how many objects and lists lie inside each other. The wire bounds the recursion."""
+    match value:
+        case Mapping():
+            return 1 + max(map(_depth, value.values()), default=0)
+        case list():
+            return 1 + max(map(_depth, value), default=0)
+        case _:
+            return 0
+
+
 def _is_json(value: object) -> bool:
-    """Tell whether a value can be stored. The wire's own limit on nesting bounds the depth."""
+    """Tell whether a value can be stored. Its depth was checked."""
     match value:
         case str():
             return is_storable(value)

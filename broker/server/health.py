@@ -45,12 +45,13 @@ class HealthServicer(health_pb2_grpc.HealthServicer):
         """Stream the status of a service, now and at every change, until the server drains."""
         told: int | None = None
         while True:
-            changed = self._changed
+            # Together, before anything is awaited: the end of a drain is told before it ends.
+            changed, draining = self._changed, self._draining
             status = self._status(request.service)
             if status != told:
                 await context.write(health_pb2.HealthCheckResponse(status=status))
                 told = status
-            if self._draining:
+            if draining:
                 return
             await changed.wait()
 

@@ -14,6 +14,7 @@ from broker.domain.facets import (
     check_facet,
     check_mask,
     claims_operator,
+    named_fields,
     new_facet,
 )
 from broker.domain.fields import (
@@ -33,6 +34,7 @@ from broker.domain.ports import Clock
 from broker.domain.records import Stamp, check_expected, created, updated, visible
 from broker.domain.requests import (
     CreateRecord,
+    FacetInput,
     ScopeInput,
     UpdateRecord,
     Written,
@@ -102,8 +104,9 @@ class RecordWrites:
         """Replace the content set of a record and, where masked, fields of its facet (004-52)."""
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
-        content = _checked_update(request)
-        operator = claims_operator(request.facet, request.facet_mask)
+        facet = named_fields(request.facet, request.facet_mask)
+        content = _checked_update(request, facet)
+        operator = claims_operator(facet)
         if operator:
             _require_operator(authorized)
         access = await self._access.enter(authorized, Capability.WRITE)
@@ -116,7 +119,7 @@ class RecordWrites:
             return updated(
                 record,
                 content=content,
-                facet=changed_facet(record.current.facet, request.facet, request.facet_mask),
+                facet=changed_facet(record.current.facet, facet, request.facet_mask),
                 reason=request.reason or None,
                 tier_cap=_tier_cap(second),
                 stamp=self._stamp(call),
@@ -132,7 +135,7 @@ class RecordWrites:
                 "expected_revision": request.expected_revision,
                 "content": content,
                 "reason": request.reason,
-                "facet": request.facet,
+                "facet": facet,
                 "facet_mask": sorted(set(request.facet_mask or ())),
             },
             record_ids=(request.record_id,),
@@ -210,15 +213,15 @@ def _checked_create(request: CreateRecord) -> tuple[Kind, Content]:
     return kind, content
 
 
-def _checked_update(request: UpdateRecord) -> Content:
+def _checked_update(request: UpdateRecord, facet: FacetInput | None) -> Content:
     violations: Violations = []
     check_identifier(violations, "idempotency_key", request.idempotency_key, IDEMPOTENCY_KEY_MAX)
     check_identifier(violations, "record_id", request.record_id)
     check_positive(violations, "expected_revision", request.expected_revision)
     content = checked_content(violations, request.content, importance_default=None)
     check_text(violations, "reason", request.reason, REASON_MAX, controls=False)
-    if request.facet is not None:
-        check_facet(violations, request.facet)
+    if facet is not None:
+        check_facet(violations, facet)
     check_mask(violations, request.facet, request.facet_mask)
     refuse_if_any(violations)
     return content

@@ -61,7 +61,7 @@ class Metrics:
         self._gauge("broker_calls_in_flight", "Calls not finished.", lambda: self._in_flight)
         self._refusals = Counter(
             "broker_admission_refusals",
-            "Calls refused because a queue was full: of the process, or of one caller.",
+            "Calls refused: the queue or a caller's half of it is full, or the process ends.",
             ("limit",),
             registry=self.registry,
         )
@@ -100,7 +100,7 @@ class Metrics:
         self._counter(self._calls, "unknown", "UNIMPLEMENTED", "").inc()
 
     def admission_refused(self, limit: str) -> None:
-        """Count a refusal; ``limit`` is ``queue`` or ``caller``."""
+        """Count a refusal; ``limit`` is ``queue``, ``caller`` or ``draining``."""
         self._counter(self._refusals, limit).inc()
 
     def watch_admission(self, queued: Callable[[], int], running: Callable[[], int]) -> None:

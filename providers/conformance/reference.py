@@ -28,6 +28,7 @@ from providers.model import (
     ResourceIdentity,
     Revision,
     RevisionRef,
+    State,
     Tombstone,
     WriteSet,
 )
@@ -159,7 +160,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
         self._check_marker()
         shelf = self._shelf(request.project)
         head = self._head(shelf, request.record_id)
-        if head is None or head.current.agent_id != request.agent_id:
+        if head is None or not _readable(head.current, request.agent_id):
             return RevisionsPage(found=False)
         newest = head.current.revision
         top = newest if request.before is None else min(newest, request.before - 1)
@@ -336,3 +337,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
         if write_set.effect is not None:
             shelf.streams[write_set.effect.run_id] = write_set.effect.sequence
             shelf.effects[write_set.effect.receipt_id] = write_set.effect
+
+
+def _readable(current: Revision, agent_id: str) -> bool:
+    return current.agent_id == agent_id and current.state is not State.FORGOTTEN

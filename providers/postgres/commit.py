@@ -9,7 +9,7 @@ from providers.errors import WriteSetInvalidError
 from providers.folding import search_text
 from providers.model import ResourceIdentity, Revision, WriteSet
 from providers.postgres import errors
-from providers.postgres.connections import Connection, Connections, Link
+from providers.postgres.connections import Connections, Link
 from providers.postgres.reader import GRAPH, TRANSFER, check_marker, stream
 from providers.postgres.refusal import Facts, expected_revision_id, judge
 from providers.postgres.rows import (
@@ -20,7 +20,7 @@ from providers.postgres.rows import (
     to_json,
     to_receipt,
 )
-from providers.postgres.statements import CLASSIFY, COMMIT, LOAD
+from providers.postgres.statements import CLASSIFY, COMMIT
 from providers.requests import CommitOutcome, Committed, Contended
 from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
 
@@ -55,17 +55,6 @@ async def commit(
         return await connections.run(work, timeout=timeout)
     except errors.DRIVER as error:
         raise errors.translate(error, in_doubt=sent.in_doubt, writing=True) from error
-
-
-async def warm(connection: Connection) -> None:
-    """Prepare the hot statements on a new connection: run them for a resource that cannot exist."""
-    await connection.fetch(LOAD, None, None, [], None, None, [], [], [], [], None)
-    keys: list[str] = []
-    await connection.fetch(
-        COMMIT,
-        *(None, None, None, None, _NOTHING, keys, _NOTHING, keys, keys, keys),
-        *(None, None, None, None, None, None, None, None, _NOTHING),
-    )
 
 
 async def _attempts(

@@ -1,8 +1,8 @@
 """The pool: opened by the first call, bounded in time, and free of connections in doubt (G-8)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
@@ -15,7 +15,7 @@ T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Link: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
-Warm: TypeAlias = Callable[[Connection], Awaitable[None]]
+Warm: TypeAlias = Callable[[Connection], Coroutine[Any, Any, None]]
 
 # Seconds for the server to confirm that it dropped a statement nobody waits for any more.
 _GRACE = 1.0
@@ -111,7 +111,7 @@ class Connections:
     async def _open(self) -> Pool:
         async with self._opening:
             if self._pool is None:
-                pool: Pool = await asyncpg.create_pool(  # type: ignore[call-overload]
+                pool: Pool = await asyncpg.create_pool(
                     init=self._warm,
                     reset=_keep,
                     min_size=self._options.pool_ready,
@@ -136,6 +136,9 @@ class Connections:
                 "application_name": "knowledge-broker",
                 "statement_timeout": str(options.statement_ms),
                 "lock_timeout": str(options.lock_ms),
+                # A statement whose caller is gone ends, also while it waits for a lock: the
+                # request to cancel it may have come too early to find it.
+                "client_connection_check_interval": "1s",
                 # Plans outlive the statistics they were made with: one made for a small table
                 # must not walk through it when it has grown.
                 "enable_seqscan": "off",
@@ -153,7 +156,6 @@ class Connections:
 
 
 async def _close(link: Link) -> None:
-    try:
+    # Whatever happens on the way, the driver drops the connection in the end.
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await link.close(timeout=_GRACE)
-    except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        link.terminate()

@@ -36,7 +36,7 @@ _LAST_WORDS = frozenset({"FATAL", "PANIC"})
 # Told by the SQLSTATE class: data the statement was given, or found, does not pass a check.
 _DATA = frozenset({"22", "23"})
 _SCHEMA = frozenset({"3F", "42"})
-_CORRUPTED = "XX"
+_CORRUPTED = frozenset({"XX001", "XX002"})
 
 
 def ends_session(error: BaseException) -> bool:
@@ -75,6 +75,6 @@ def _of_state(state: str, *, writing: bool) -> ProviderError:
         return NegotiationRefusedError("the schema is not the expected one", fact="schema")
     if kind in _DATA and writing:
         return WriteSetInvalidError(f"the database refused a value: {state}")
-    if kind in _DATA or kind == _CORRUPTED:
+    if kind in _DATA or state in _CORRUPTED:
         return StoredDataInvalidError(f"the database cannot read what it holds: {state}")
     return ProviderUnavailableError(f"the database refused: {state}")

@@ -2,7 +2,8 @@
 
 import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+
+from providers.address import is_guarded, is_postgres
 
 ADAPTER_ID = "postgres.native-memory"
 ADAPTER_VERSION = "1.0.0"
@@ -19,7 +20,8 @@ class PostgresOptions:
     """Where the resource is and what it must be. ``repr`` shows no address and no credential.
 
     Attributes:
-        dsn: ``postgresql://`` address of the runtime role.
+        dsn: ``postgresql://`` address of the runtime role; beyond loopback and sockets with
+            ``sslmode=verify-full``.
         resource_id: The marker's name, 1-256 identifier characters.
         generation: The marker's generation, from 1.
         database_name: The name the database must have.
@@ -46,7 +48,9 @@ class PostgresOptions:
     lock_ms: int = 10_000
 
     def __post_init__(self) -> None:
-        _require("dsn", urlsplit(self.dsn).scheme in {"postgres", "postgresql"})
+        _require("dsn", is_postgres(self.dsn))
+        if not is_guarded(self.dsn):
+            raise ValueError("the option dsn beyond loopback needs sslmode=verify-full")
         _require("resource_id", bool(_IDENTIFIER.fullmatch(self.resource_id)))
         _require("generation", self.generation >= 1)
         size = len(self.database_name.encode())

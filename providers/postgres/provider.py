@@ -13,6 +13,7 @@ from providers.postgres.connections import Connections, Link
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
 from providers.postgres.search import search
+from providers.postgres.statements import warm
 from providers.requests import (
     CommitOutcome,
     Loaded,
@@ -34,7 +35,7 @@ class PostgresMemoryProvider(IMemoryProvider):
         """Keep the options; nothing is opened."""
         self._options = options
         self._resource = ResourceIdentity(options.resource_id, options.generation)
-        self._connections = Connections(options, writer.warm)
+        self._connections = Connections(options, warm)
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``. Looks through a connection of its own."""

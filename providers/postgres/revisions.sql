@@ -1,5 +1,6 @@
 -- A page of one record's history, newest first, and the head it belongs to. No row when there is no
--- marker; one row without a revision when agent and record do not match or nothing is left.
+-- marker; one row without a revision when agent and record do not match, the record is forgotten, or
+-- nothing is left.
 --
 -- $1 tenant  $2 project  $3 agent  $4 record  $5 only below this revision  $6 number of rows
 SELECT
@@ -11,6 +12,7 @@ SELECT
 FROM memory.resource AS m
 LEFT JOIN memory.records AS h
     ON h.tenant_id = $1 AND h.project_id = $2 AND h.record_id = $4 AND h.agent_id = $3
+    AND h.state <> 'forgotten'
 LEFT JOIN LATERAL (
     SELECT r.*
     FROM memory.revisions AS r

@@ -2,6 +2,8 @@
 
 from importlib.resources import files
 
+import asyncpg
+
 
 def _read(name: str) -> str:
     return files("providers.postgres").joinpath(name).read_text(encoding="utf-8")
@@ -43,3 +45,29 @@ SEARCH_AGENT = _search("search.sql", one_agent=True)
 SEARCH_PROJECT = _search("search.sql", one_agent=False)
 SEARCH_TEXT_AGENT = _search("search_text.sql", one_agent=True)
 SEARCH_TEXT_PROJECT = _search("search_text.sql", one_agent=False)
+
+_NO_KEYS: list[str] = []
+_NO_ROWS = "[]"
+
+
+async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Prepare the hot statements on a new connection: run them for keys that are null.
+
+    The first call that uses one would have to wait for it otherwise, and a commit that times out
+    meanwhile would be taken for sent.
+    """
+    await connection.fetch(
+        LOAD, None, None, _NO_KEYS, None, None, _NO_KEYS, [], _NO_KEYS, _NO_KEYS, None
+    )
+    await connection.fetch(
+        COMMIT,
+        *(None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_ROWS, _NO_KEYS, _NO_KEYS, []),
+        *(None, None, None, None, None, None, None, None, _NO_ROWS),
+    )
+    await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4)
+    await connection.fetch(REVISIONS, None, None, None, None, None, 0)
+    nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None)
+    for statement in (SEARCH_AGENT, SEARCH_PROJECT):
+        await connection.fetch(statement, *nothing)
+    for statement in (SEARCH_TEXT_AGENT, SEARCH_TEXT_PROJECT):
+        await connection.fetch(statement, *nothing, None)

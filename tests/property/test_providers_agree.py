@@ -172,6 +172,7 @@ class ProvidersAgree(RuleBasedStateMachine):
     )
     def search(
         self,
+        *,
         project_id: str,
         agent_id: str | None,
         filters: dict[str, Any],

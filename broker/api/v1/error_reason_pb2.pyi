@@ -25,25 +25,25 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNSPECIFIED: _ErrorReason.ValueType  # 0
     """Never sent."""
     ERROR_REASON_TOKEN_INVALID: _ErrorReason.ValueType  # 1
-    """UNAUTHENTICATED. No, malformed, expired or foreign token."""
+    """UNAUTHENTICATED. No token or more than one, a malformed, expired or foreign one, or a malformed `x-tenant`."""
     ERROR_REASON_TOKEN_REJECTED_BY_OWNER: _ErrorReason.ValueType  # 2
     """UNAUTHENTICATED. The Projects & Config owner refused the token."""
     ERROR_REASON_KEYS_UNAVAILABLE: _ErrorReason.ValueType  # 3
-    """UNAVAILABLE, retry. The issuer's keys cannot be read."""
+    """UNAVAILABLE, retry. The issuer's keys cannot be read and those known are older than ten minutes."""
     ERROR_REASON_PERMISSION_MISSING: _ErrorReason.ValueType  # 4
-    """PERMISSION_DENIED. Metadata: permission."""
+    """PERMISSION_DENIED. The caller lacks it, or does not know the project. Metadata: permission."""
     ERROR_REASON_TOKEN_BINDING_MISMATCH: _ErrorReason.ValueType  # 5
     """PERMISSION_DENIED. The token is bound to another project or run."""
     ERROR_REASON_TOKEN_BOUND: _ErrorReason.ValueType  # 6
-    """PERMISSION_DENIED. The method needs a token that is bound to no project or run."""
+    """PERMISSION_DENIED. The method needs a token that is bound to no project or run. No method of this release does."""
     ERROR_REASON_TOKEN_PURPOSE_BOUND: _ErrorReason.ValueType  # 7
-    """PERMISSION_DENIED. The token is bound to a purpose."""
+    """PERMISSION_DENIED. The token is bound to a purpose; no such token is accepted."""
     ERROR_REASON_SOURCE_NOT_ALLOWED: _ErrorReason.ValueType  # 8
     """PERMISSION_DENIED. The caller may not claim this source type."""
     ERROR_REASON_AUTHORITY_CHANGED: _ErrorReason.ValueType  # 9
-    """PERMISSION_DENIED. The caller's identity changed between the two checks of one call."""
+    """PERMISSION_DENIED. The caller's identity, tenant or bounds changed between the checks of one call."""
     ERROR_REASON_AUTHORITY_UNAVAILABLE: _ErrorReason.ValueType  # 10
-    """UNAVAILABLE, retry. The Projects & Config owner did not answer."""
+    """UNAVAILABLE, retry. The Projects & Config owner cannot be reached, is too slow or overloaded."""
     ERROR_REASON_AUTHORITY_RESPONSE_INVALID: _ErrorReason.ValueType  # 11
     """INTERNAL. The owner's answer about the caller is malformed or does not fit the request."""
     ERROR_REASON_RUN_SELECTION_INVALID: _ErrorReason.ValueType  # 12
@@ -51,19 +51,25 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_RUN_SELECTION_NOT_FOUND: _ErrorReason.ValueType  # 13
     """NOT_FOUND. The run has no accepted selection."""
     ERROR_REASON_PROVIDER_SELECTION_INVALID: _ErrorReason.ValueType  # 14
-    """FAILED_PRECONDITION. The run's memory provider is not exactly one exclusive candidate that equals the catalog."""
+    """FAILED_PRECONDITION. The run's memory provider is not exactly one exclusive candidate that equals the catalog.
+    Metadata: field, where one differs from the catalog.
+    """
     ERROR_REASON_PROVIDER_NEGOTIATION_FAILED: _ErrorReason.ValueType  # 15
-    """FAILED_PRECONDITION. The live resource of the provider is not fit. Metadata: provider_id."""
+    """FAILED_PRECONDITION. The live resource of the provider is not fit. Metadata: fact, or the capability that is
+    missing; provider_id too while a run is being bound.
+    """
     ERROR_REASON_BINDING_MISSING: _ErrorReason.ValueType  # 16
-    """FAILED_PRECONDITION. The run is not pinned yet and this method does not pin."""
+    """FAILED_PRECONDITION. The run is not pinned yet and this method does not pin. All methods of this release do."""
     ERROR_REASON_RUN_SELECTION_CHANGED: _ErrorReason.ValueType  # 17
-    """FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call."""
+    """FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call. Metadata: field, where it
+    differs from the pin.
+    """
     ERROR_REASON_BINDING_MISMATCH: _ErrorReason.ValueType  # 18
     """FAILED_PRECONDITION. The live resource differs from the pin."""
     ERROR_REASON_CAPABILITY_MISSING: _ErrorReason.ValueType  # 19
-    """FAILED_PRECONDITION. Metadata: capability."""
+    """FAILED_PRECONDITION. The run was pinned without a capability that the method needs. Metadata: capability."""
     ERROR_REASON_RECORD_NOT_FOUND: _ErrorReason.ValueType  # 20
-    """NOT_FOUND. Absent, of another project, or of another agent."""
+    """NOT_FOUND. Absent, forgotten, of another project, or of another agent."""
     ERROR_REASON_REVISION_NOT_FOUND: _ErrorReason.ValueType  # 21
     """NOT_FOUND. The record has no such revision."""
     ERROR_REASON_REVISION_STALE: _ErrorReason.ValueType  # 22
@@ -71,67 +77,70 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_CONCURRENT_WRITE: _ErrorReason.ValueType  # 23
     """ABORTED. Other writers won every attempt; retry."""
     ERROR_REASON_FIELD_INVALID: _ErrorReason.ValueType  # 24
-    """INVALID_ARGUMENT. The violations name the fields and their limits."""
+    """INVALID_ARGUMENT. A BadRequest names the fields and their limits, at most 16 of them."""
     ERROR_REASON_PAGE_TOKEN_INVALID: _ErrorReason.ValueType  # 25
     """INVALID_ARGUMENT. The page token is malformed or belongs to another request."""
     ERROR_REASON_STATE_NOT_ALLOWED: _ErrorReason.ValueType  # 26
     """FAILED_PRECONDITION. The record's kind, state or trust forbids it. Metadata: kind, state, trust."""
     ERROR_REASON_TOMBSTONED: _ErrorReason.ValueType  # 27
-    """FAILED_PRECONDITION. The content was forgotten on purpose and may not come back."""
+    """FAILED_PRECONDITION. The content was forgotten on purpose and may not come back. No method of this release forgets."""
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 28
     """FAILED_PRECONDITION. The idempotency key was used by another request."""
     ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 29
-    """UNAVAILABLE, retry. The memory provider is down or its pool is exhausted. Nothing was written."""
+    """UNAVAILABLE, retry. The memory provider is down, too slow, or its pool is exhausted. Nothing was written."""
     ERROR_REASON_STORAGE_UNAVAILABLE: _ErrorReason.ValueType  # 30
-    """UNAVAILABLE, retry. The broker's own store is down. Nothing was written."""
+    """UNAVAILABLE, retry. The broker's own store is down. No record was written."""
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 31
-    """UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue, caller
-    or draining.
+    """UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue,
+    caller or draining. The trailer `grpc-retry-pushback-ms` gives the delay.
     """
     ERROR_REASON_COMMIT_OUTCOME_UNKNOWN: _ErrorReason.ValueType  # 32
     """UNAVAILABLE, retry with the same key. Metadata: outcome = unknown. The write may or may not have happened."""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 33
-    """DEADLINE_EXCEEDED. Metadata: outcome = not_applied or unknown."""
+    """DEADLINE_EXCEEDED. Metadata: outcome = not_applied or unknown. Where it is unknown repeat the write with the same
+    key.
+    """
     ERROR_REASON_PROVIDER_THROTTLED: _ErrorReason.ValueType  # 34
     """RESOURCE_EXHAUSTED, retry after the given delay. Nothing was written."""
     ERROR_REASON_STORAGE_FULL: _ErrorReason.ValueType  # 35
-    """RESOURCE_EXHAUSTED. The store is full. Nothing was written."""
+    """RESOURCE_EXHAUSTED. The store is full. Nothing was written. The trailer `grpc-retry-pushback-ms` is -1."""
     ERROR_REASON_STORED_DATA_INVALID: _ErrorReason.ValueType  # 36
     """DATA_LOSS. Stored data fails its check."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 37
-    """INTERNAL. A bug."""
+    """INTERNAL. A bug. Tell the operator the request id."""
     ERROR_REASON_REPLY_TOO_LARGE: _ErrorReason.ValueType  # 38
     """INVALID_ARGUMENT. One item alone exceeds the largest reply."""
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 39
-    """CANCELLED. The caller went away."""
+    """CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
-    "Retry" means that the same request may succeed later; writes keep their idempotency key.
+    "Retry" means that the same request may succeed later; writes keep their idempotency key. Such an error carries a
+    RetryInfo. The metadata of every ErrorInfo holds `request_id`; what else it holds is said with each reason.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """Never sent."""
 ERROR_REASON_TOKEN_INVALID: ErrorReason.ValueType  # 1
-"""UNAUTHENTICATED. No, malformed, expired or foreign token."""
+"""UNAUTHENTICATED. No token or more than one, a malformed, expired or foreign one, or a malformed `x-tenant`."""
 ERROR_REASON_TOKEN_REJECTED_BY_OWNER: ErrorReason.ValueType  # 2
 """UNAUTHENTICATED. The Projects & Config owner refused the token."""
 ERROR_REASON_KEYS_UNAVAILABLE: ErrorReason.ValueType  # 3
-"""UNAVAILABLE, retry. The issuer's keys cannot be read."""
+"""UNAVAILABLE, retry. The issuer's keys cannot be read and those known are older than ten minutes."""
 ERROR_REASON_PERMISSION_MISSING: ErrorReason.ValueType  # 4
-"""PERMISSION_DENIED. Metadata: permission."""
+"""PERMISSION_DENIED. The caller lacks it, or does not know the project. Metadata: permission."""
 ERROR_REASON_TOKEN_BINDING_MISMATCH: ErrorReason.ValueType  # 5
 """PERMISSION_DENIED. The token is bound to another project or run."""
 ERROR_REASON_TOKEN_BOUND: ErrorReason.ValueType  # 6
-"""PERMISSION_DENIED. The method needs a token that is bound to no project or run."""
+"""PERMISSION_DENIED. The method needs a token that is bound to no project or run. No method of this release does."""
 ERROR_REASON_TOKEN_PURPOSE_BOUND: ErrorReason.ValueType  # 7
-"""PERMISSION_DENIED. The token is bound to a purpose."""
+"""PERMISSION_DENIED. The token is bound to a purpose; no such token is accepted."""
 ERROR_REASON_SOURCE_NOT_ALLOWED: ErrorReason.ValueType  # 8
 """PERMISSION_DENIED. The caller may not claim this source type."""
 ERROR_REASON_AUTHORITY_CHANGED: ErrorReason.ValueType  # 9
-"""PERMISSION_DENIED. The caller's identity changed between the two checks of one call."""
+"""PERMISSION_DENIED. The caller's identity, tenant or bounds changed between the checks of one call."""
 ERROR_REASON_AUTHORITY_UNAVAILABLE: ErrorReason.ValueType  # 10
-"""UNAVAILABLE, retry. The Projects & Config owner did not answer."""
+"""UNAVAILABLE, retry. The Projects & Config owner cannot be reached, is too slow or overloaded."""
 ERROR_REASON_AUTHORITY_RESPONSE_INVALID: ErrorReason.ValueType  # 11
 """INTERNAL. The owner's answer about the caller is malformed or does not fit the request."""
 ERROR_REASON_RUN_SELECTION_INVALID: ErrorReason.ValueType  # 12
@@ -139,19 +148,25 @@ ERROR_REASON_RUN_SELECTION_INVALID: ErrorReason.ValueType  # 12
 ERROR_REASON_RUN_SELECTION_NOT_FOUND: ErrorReason.ValueType  # 13
 """NOT_FOUND. The run has no accepted selection."""
 ERROR_REASON_PROVIDER_SELECTION_INVALID: ErrorReason.ValueType  # 14
-"""FAILED_PRECONDITION. The run's memory provider is not exactly one exclusive candidate that equals the catalog."""
+"""FAILED_PRECONDITION. The run's memory provider is not exactly one exclusive candidate that equals the catalog.
+Metadata: field, where one differs from the catalog.
+"""
 ERROR_REASON_PROVIDER_NEGOTIATION_FAILED: ErrorReason.ValueType  # 15
-"""FAILED_PRECONDITION. The live resource of the provider is not fit. Metadata: provider_id."""
+"""FAILED_PRECONDITION. The live resource of the provider is not fit. Metadata: fact, or the capability that is
+missing; provider_id too while a run is being bound.
+"""
 ERROR_REASON_BINDING_MISSING: ErrorReason.ValueType  # 16
-"""FAILED_PRECONDITION. The run is not pinned yet and this method does not pin."""
+"""FAILED_PRECONDITION. The run is not pinned yet and this method does not pin. All methods of this release do."""
 ERROR_REASON_RUN_SELECTION_CHANGED: ErrorReason.ValueType  # 17
-"""FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call."""
+"""FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call. Metadata: field, where it
+differs from the pin.
+"""
 ERROR_REASON_BINDING_MISMATCH: ErrorReason.ValueType  # 18
 """FAILED_PRECONDITION. The live resource differs from the pin."""
 ERROR_REASON_CAPABILITY_MISSING: ErrorReason.ValueType  # 19
-"""FAILED_PRECONDITION. Metadata: capability."""
+"""FAILED_PRECONDITION. The run was pinned without a capability that the method needs. Metadata: capability."""
 ERROR_REASON_RECORD_NOT_FOUND: ErrorReason.ValueType  # 20
-"""NOT_FOUND. Absent, of another project, or of another agent."""
+"""NOT_FOUND. Absent, forgotten, of another project, or of another agent."""
 ERROR_REASON_REVISION_NOT_FOUND: ErrorReason.ValueType  # 21
 """NOT_FOUND. The record has no such revision."""
 ERROR_REASON_REVISION_STALE: ErrorReason.ValueType  # 22
@@ -159,37 +174,39 @@ ERROR_REASON_REVISION_STALE: ErrorReason.ValueType  # 22
 ERROR_REASON_CONCURRENT_WRITE: ErrorReason.ValueType  # 23
 """ABORTED. Other writers won every attempt; retry."""
 ERROR_REASON_FIELD_INVALID: ErrorReason.ValueType  # 24
-"""INVALID_ARGUMENT. The violations name the fields and their limits."""
+"""INVALID_ARGUMENT. A BadRequest names the fields and their limits, at most 16 of them."""
 ERROR_REASON_PAGE_TOKEN_INVALID: ErrorReason.ValueType  # 25
 """INVALID_ARGUMENT. The page token is malformed or belongs to another request."""
 ERROR_REASON_STATE_NOT_ALLOWED: ErrorReason.ValueType  # 26
 """FAILED_PRECONDITION. The record's kind, state or trust forbids it. Metadata: kind, state, trust."""
 ERROR_REASON_TOMBSTONED: ErrorReason.ValueType  # 27
-"""FAILED_PRECONDITION. The content was forgotten on purpose and may not come back."""
+"""FAILED_PRECONDITION. The content was forgotten on purpose and may not come back. No method of this release forgets."""
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 28
 """FAILED_PRECONDITION. The idempotency key was used by another request."""
 ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 29
-"""UNAVAILABLE, retry. The memory provider is down or its pool is exhausted. Nothing was written."""
+"""UNAVAILABLE, retry. The memory provider is down, too slow, or its pool is exhausted. Nothing was written."""
 ERROR_REASON_STORAGE_UNAVAILABLE: ErrorReason.ValueType  # 30
-"""UNAVAILABLE, retry. The broker's own store is down. Nothing was written."""
+"""UNAVAILABLE, retry. The broker's own store is down. No record was written."""
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 31
-"""UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue, caller
-or draining.
+"""UNAVAILABLE, retry. Too many calls wait, or the process is ending; nothing was done. Metadata: limit = queue,
+caller or draining. The trailer `grpc-retry-pushback-ms` gives the delay.
 """
 ERROR_REASON_COMMIT_OUTCOME_UNKNOWN: ErrorReason.ValueType  # 32
 """UNAVAILABLE, retry with the same key. Metadata: outcome = unknown. The write may or may not have happened."""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 33
-"""DEADLINE_EXCEEDED. Metadata: outcome = not_applied or unknown."""
+"""DEADLINE_EXCEEDED. Metadata: outcome = not_applied or unknown. Where it is unknown repeat the write with the same
+key.
+"""
 ERROR_REASON_PROVIDER_THROTTLED: ErrorReason.ValueType  # 34
 """RESOURCE_EXHAUSTED, retry after the given delay. Nothing was written."""
 ERROR_REASON_STORAGE_FULL: ErrorReason.ValueType  # 35
-"""RESOURCE_EXHAUSTED. The store is full. Nothing was written."""
+"""RESOURCE_EXHAUSTED. The store is full. Nothing was written. The trailer `grpc-retry-pushback-ms` is -1."""
 ERROR_REASON_STORED_DATA_INVALID: ErrorReason.ValueType  # 36
 """DATA_LOSS. Stored data fails its check."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 37
-"""INTERNAL. A bug."""
+"""INTERNAL. A bug. Tell the operator the request id."""
 ERROR_REASON_REPLY_TOO_LARGE: ErrorReason.ValueType  # 38
 """INVALID_ARGUMENT. One item alone exceeds the largest reply."""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 39
-"""CANCELLED. The caller went away."""
+"""CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -36,7 +36,7 @@ class _RecordKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RecordKind
     RECORD_KIND_PROPOSAL: _RecordKind.ValueType  # 3
     """Something an agent proposes as a decision."""
     RECORD_KIND_SESSION_CONTEXT: _RecordKind.ValueType  # 4
-    """A note of one agent for one run."""
+    """A note of one agent for one run. Trusted from the start."""
 
 class RecordKind(_RecordKind, metaclass=_RecordKindEnumTypeWrapper):
     """What a record is."""
@@ -50,7 +50,7 @@ RECORD_KIND_DECISION: RecordKind.ValueType  # 2
 RECORD_KIND_PROPOSAL: RecordKind.ValueType  # 3
 """Something an agent proposes as a decision."""
 RECORD_KIND_SESSION_CONTEXT: RecordKind.ValueType  # 4
-"""A note of one agent for one run."""
+"""A note of one agent for one run. Trusted from the start."""
 Global___RecordKind: _TypeAlias = RecordKind  # noqa: Y015
 
 class _RecordState:
@@ -277,7 +277,7 @@ class _DeliveryPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Delive
     """Only when somebody asks for it."""
 
 class DeliveryPolicy(_DeliveryPolicy, metaclass=_DeliveryPolicyEnumTypeWrapper):
-    """When a memory is delivered to a model."""
+    """When a memory is meant to be delivered to a model. Kept and returned; no method of this release acts on it."""
 
 DELIVERY_POLICY_UNSPECIFIED: DeliveryPolicy.ValueType  # 0
 """Not stated; treated as RETRIEVED."""
@@ -463,7 +463,7 @@ class _SensitivityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Sensitivi
     """For those named only; never sent to a remote model."""
 
 class Sensitivity(_Sensitivity, metaclass=_SensitivityEnumTypeWrapper):
-    """How sensitive a memory is, lowest first."""
+    """How sensitive a memory is, lowest first. Kept and returned; no method of this release acts on it."""
 
 SENSITIVITY_UNSPECIFIED: Sensitivity.ValueType  # 0
 """Not stated; treated as INTERNAL."""
@@ -519,7 +519,9 @@ class Scope(_message.Message):
     run_id: _builtins.str
     """REQUIRED. The run whose pinned provider gives access. Not part of a record's identity."""
     agent_id: _builtins.str
-    """REQUIRED unless the method says otherwise. The agent whose records are selected. It proves nothing about the caller."""
+    """REQUIRED unless the method says otherwise. The agent whose records are selected. It proves nothing about the
+    caller.
+    """
     def __init__(
         self,
         *,
@@ -537,7 +539,7 @@ Global___Scope: _TypeAlias = Scope  # noqa: Y015
 
 @_typing.final
 class MemoryFacet(_message.Message):
-    """What is known about a record as a memory. Every field is optional."""
+    """What is known about a record as a memory. Every field is optional; an empty text counts as not stated."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -575,9 +577,11 @@ class MemoryFacet(_message.Message):
     source_type: Global___SourceType.ValueType
     """What sort of source that is. OPERATOR and MANUAL need WriteProjects and an unbound token, else SOURCE_NOT_ALLOWED."""
     origin_tier: Global___OriginTier.ValueType
-    """OUTPUT_ONLY. How far the origin is trusted. Follows `source_type`; an edit can lower it and never raises it."""
+    """OUTPUT_ONLY. How far the origin is trusted. On creation it follows `source_type`; an edit can lower it and never
+    raises it. A facet that an update adds to a record without one is EXTERNAL.
+    """
     sensitivity: Global___Sensitivity.ValueType
-    """How sensitive it is. Lowering it in an update must be named in the facet mask."""
+    """How sensitive it is. An update changes it, up or down, only where the facet mask names it."""
     confidence: _builtins.float
     """How sure the writer is, 0.0 to 1.0."""
     epoch: _builtins.str
@@ -587,16 +591,16 @@ class MemoryFacet(_message.Message):
     corroboration: _builtins.int
     """OUTPUT_ONLY. How often it was told again."""
     flagged: _builtins.bool
-    """OUTPUT_ONLY. Whether the text looks like an instruction to a model."""
+    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. This release does not look: always false."""
     invalidation_reason: _builtins.str
     """OUTPUT_ONLY. Why it left use."""
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
-        """When it leaves delivery. The record stays."""
+        """When it leaves delivery. The record stays. In microseconds, rounded down."""
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """The caller's own data: at most 64 keys at the top and 8 KiB as JSON."""
+        """The caller's own data: at most 64 keys at the top, 8 KiB as JSON, nested at most 16 deep; finite numbers, no NUL."""
 
     @_builtins.property
     def last_reinforce_time(self) -> _timestamp_pb2.Timestamp:
@@ -641,7 +645,7 @@ Global___MemoryFacet: _TypeAlias = MemoryFacet  # noqa: Y015
 
 @_typing.final
 class Record(_message.Message):
-    """A record as it stands: its head. Every field but those of a request is OUTPUT_ONLY."""
+    """A record as it stands: its head. Only the broker sends it: every field is OUTPUT_ONLY."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -676,7 +680,7 @@ class Record(_message.Message):
     kind: Global___RecordKind.ValueType
     """What it is."""
     type: _builtins.str
-    """Free text, 1-64 code points, no control characters."""
+    """Free text, 1-64 code points, trimmed, no control characters."""
     title: _builtins.str
     """At most 512 code points. Empty: none."""
     content: _builtins.str
@@ -705,7 +709,7 @@ class Record(_message.Message):
     """The record that replaced this one. Empty: none."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """At most 32 tags of 1-64 code points, trimmed, without duplicates (case ignored), sorted."""
+        """At most 32 tags of 1-64 code points, trimmed, without duplicates, sorted; both without regard to case."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -755,7 +759,7 @@ Global___Record: _TypeAlias = Record  # noqa: Y015
 
 @_typing.final
 class Revision(_message.Message):
-    """One immutable snapshot of a record."""
+    """One immutable snapshot of a record. Only the broker sends it: every field is OUTPUT_ONLY."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

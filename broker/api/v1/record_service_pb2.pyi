@@ -43,11 +43,11 @@ class CreateRecordRequest(_message.Message):
     type: _builtins.str
     """REQUIRED. 1-64 code points after trimming, no control characters."""
     title: _builtins.str
-    """At most 512 code points."""
+    """At most 512 code points, no NUL. Empty: none."""
     content: _builtins.str
-    """REQUIRED. 1-40,000 code points, not blank, no NUL."""
+    """REQUIRED. 1-40,000 code points, not blank, no NUL. Stored as it is."""
     rationale: _builtins.str
-    """At most 8,000 code points, no NUL."""
+    """At most 8,000 code points, no NUL. Empty: none."""
     importance: _builtins.float
     """0.0 to 1.0. Default 0.5; 0.0 is a value."""
     @_builtins.property
@@ -56,11 +56,13 @@ class CreateRecordRequest(_message.Message):
 
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """At most 32 tags of 1-64 code points after trimming, no control characters. Order and case do not matter."""
+        """At most 32 tags of 1-64 code points after trimming, no control characters. Order does not matter; of tags that
+        differ in case only, one is kept, and those left out do not count.
+        """
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """What is known about it as a memory. OUTPUT_ONLY fields are ignored."""
+        """What is known about it as a memory. OUTPUT_ONLY fields are ignored. Unset: the record has no facet."""
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class GetRecordRequest(_message.Message):
     SCOPE_FIELD_NUMBER: _builtins.int
     RECORD_ID_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
-    """REQUIRED. The record."""
+    """REQUIRED. The record, 1-256 ASCII letters, digits, `. _ : -`."""
     @_builtins.property
     def scope(self) -> _record_pb2.Scope:
         """REQUIRED. All three parts."""
@@ -188,9 +190,9 @@ class UpdateRecordRequest(_message.Message):
     idempotency_key: _builtins.str
     """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
     record_id: _builtins.str
-    """REQUIRED. The record."""
+    """REQUIRED. The record, 1-256 ASCII letters, digits, `. _ : -`."""
     expected_revision: _builtins.int
-    """REQUIRED. The revision the caller saw, > 0."""
+    """REQUIRED. The revision the caller saw, > 0. No value means "any"."""
     type: _builtins.str
     """REQUIRED. As in CreateRecordRequest."""
     title: _builtins.str
@@ -200,9 +202,9 @@ class UpdateRecordRequest(_message.Message):
     rationale: _builtins.str
     """As in CreateRecordRequest. Empty clears it."""
     importance: _builtins.float
-    """REQUIRED. 0.0 to 1.0."""
+    """REQUIRED, there is no default. 0.0 to 1.0."""
     reason: _builtins.str
-    """Why, at most 1,024 code points, no control characters."""
+    """Why, at most 1,024 code points, no control characters. Kept with the revision."""
     @_builtins.property
     def scope(self) -> _record_pb2.Scope:
         """REQUIRED. All three parts."""
@@ -213,12 +215,14 @@ class UpdateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """New values of the fields that `facet_mask` names; other fields are ignored. Unset, with no mask: the facet is kept."""
+        """New values of the fields that `facet_mask` names. Other fields must keep their rules and be the same in a retry,
+        but are not taken; OUTPUT_ONLY fields are ignored. Unset, with no mask: the facet is kept.
+        """
 
     @_builtins.property
     def facet_mask(self) -> _field_mask_pb2.FieldMask:
         """REQUIRED with `facet`, and not empty. Top-level field names of MemoryFacet, none of them OUTPUT_ONLY. A named field
-        that is unset in `facet` is cleared.
+        that is unset in `facet` is cleared; so are all named fields where `facet` is unset.
         """
 
     def __init__(
@@ -287,11 +291,13 @@ class ListRevisionsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
-    """REQUIRED. The record."""
+    """REQUIRED. The record, 1-256 ASCII letters, digits, `. _ : -`."""
     page_size: _builtins.int
     """0 means 50, more than 100 means 100, negative is refused. A page holds fewer when it would exceed 3 MiB."""
     page_token: _builtins.str
-    """The `next_page_token` of the page before, with the same scope and record. Empty: from the newest."""
+    """The `next_page_token` of the page before, at most 512 characters, with the same scope and record; `page_size` may
+    differ. Empty: from the newest.
+    """
     @_builtins.property
     def scope(self) -> _record_pb2.Scope:
         """REQUIRED. All three parts."""
@@ -350,7 +356,7 @@ class GetRevisionRequest(_message.Message):
     RECORD_ID_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     record_id: _builtins.str
-    """REQUIRED. The record."""
+    """REQUIRED. The record, 1-256 ASCII letters, digits, `. _ : -`."""
     revision: _builtins.int
     """REQUIRED. > 0."""
     @_builtins.property

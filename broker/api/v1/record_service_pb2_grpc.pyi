@@ -29,19 +29,29 @@ GRPC_VERSION: str
 class RecordServiceStub:
     """Keeps records and every revision of them.
 
-    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id` at most
-    once (made where absent, returned in the initial metadata, and put into every error).
+    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
+    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
+    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
 
-    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on the
-    project itself. Both are asked from the Projects & Config owner twice in every call, with the caller's own token.
+    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
+    the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry
+    of a write, with the caller's own token. Every method pins a run to its provider when it is the first to use the run.
+
+    Limits: a request 2 MiB, metadata 64 KiB, a reply 3 MiB. The deadline of a method is the longest one call may take
+    and the default; a sooner deadline of the caller holds. Unknown fields are ignored, unknown values of an enum are
+    refused.
 
     Errors carry one google.rpc.ErrorInfo with a reason of ErrorReason. Common to all methods: UNAUTHENTICATED,
     PERMISSION_DENIED, INVALID_ARGUMENT, NOT_FOUND (RUN_SELECTION_NOT_FOUND), FAILED_PRECONDITION (binding and provider),
-    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL. A record that is absent, of another project or of
-    another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND).
+    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, DATA_LOSS, INTERNAL. A record that is absent, forgotten,
+    of another project or of another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND). Errors of the gRPC
+    library itself carry no ErrorInfo.
 
-    Writes take an `idempotency_key`: the same key with the same request gives the original reply with `replayed` set, for
-    ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write does not use up its key.
+    Writes take an `idempotency_key`, which counts for one caller in one project: the same key with the same request
+    gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
+    does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
+    repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
     """
 
     @_typing.overload
@@ -49,69 +59,99 @@ class RecordServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RecordServiceAsyncStub: ...
     CreateRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.CreateRecordRequest, _record_service_pb2.CreateRecordResponse]
-    """Creates a memory or a session context. Pins the run to its provider on first use. Deadline 10 s."""
+    """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
+    of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+    """
     GetRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]
-    """Returns the head of a record. Deadline 5 s."""
+    """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
     UpdateRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.UpdateRecordRequest, _record_service_pb2.UpdateRecordResponse]
-    """Replaces type, title, content, rationale, importance and tags of a memory, session context or decision and appends a
-    revision. Keeps the state. A memory whose content changes goes to trust PENDING; REJECTED stays. Deadline 10 s.
-    Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
+    ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
+    also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
+    PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
+    lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
+    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
     """
     ListRevisions: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ListRevisionsRequest, _record_service_pb2.ListRevisionsResponse]
-    """Lists the revisions of a record, newest first. Deadline 5 s. Errors: PAGE_TOKEN_INVALID."""
+    """Lists the revisions of a record, newest first. Deadline 5 s. Errors: RECORD_NOT_FOUND, PAGE_TOKEN_INVALID."""
     GetRevision: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.GetRevisionRequest, _record_service_pb2.GetRevisionResponse]
-    """Returns one revision of a record. Deadline 5 s. Errors: REVISION_NOT_FOUND."""
+    """Returns one revision of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND, REVISION_NOT_FOUND."""
 
 @_typing.type_check_only
 class RecordServiceAsyncStub(RecordServiceStub):
     """Keeps records and every revision of them.
 
-    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id` at most
-    once (made where absent, returned in the initial metadata, and put into every error).
+    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
+    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
+    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
 
-    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on the
-    project itself. Both are asked from the Projects & Config owner twice in every call, with the caller's own token.
+    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
+    the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry
+    of a write, with the caller's own token. Every method pins a run to its provider when it is the first to use the run.
+
+    Limits: a request 2 MiB, metadata 64 KiB, a reply 3 MiB. The deadline of a method is the longest one call may take
+    and the default; a sooner deadline of the caller holds. Unknown fields are ignored, unknown values of an enum are
+    refused.
 
     Errors carry one google.rpc.ErrorInfo with a reason of ErrorReason. Common to all methods: UNAUTHENTICATED,
     PERMISSION_DENIED, INVALID_ARGUMENT, NOT_FOUND (RUN_SELECTION_NOT_FOUND), FAILED_PRECONDITION (binding and provider),
-    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL. A record that is absent, of another project or of
-    another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND).
+    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, DATA_LOSS, INTERNAL. A record that is absent, forgotten,
+    of another project or of another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND). Errors of the gRPC
+    library itself carry no ErrorInfo.
 
-    Writes take an `idempotency_key`: the same key with the same request gives the original reply with `replayed` set, for
-    ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write does not use up its key.
+    Writes take an `idempotency_key`, which counts for one caller in one project: the same key with the same request
+    gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
+    does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
+    repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.CreateRecordRequest, _record_service_pb2.CreateRecordResponse]  # type: ignore[assignment]
-    """Creates a memory or a session context. Pins the run to its provider on first use. Deadline 10 s."""
+    """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
+    of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+    """
     GetRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]  # type: ignore[assignment]
-    """Returns the head of a record. Deadline 5 s."""
+    """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
     UpdateRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.UpdateRecordRequest, _record_service_pb2.UpdateRecordResponse]  # type: ignore[assignment]
-    """Replaces type, title, content, rationale, importance and tags of a memory, session context or decision and appends a
-    revision. Keeps the state. A memory whose content changes goes to trust PENDING; REJECTED stays. Deadline 10 s.
-    Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
+    ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
+    also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
+    PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
+    lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
+    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
     """
     ListRevisions: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ListRevisionsRequest, _record_service_pb2.ListRevisionsResponse]  # type: ignore[assignment]
-    """Lists the revisions of a record, newest first. Deadline 5 s. Errors: PAGE_TOKEN_INVALID."""
+    """Lists the revisions of a record, newest first. Deadline 5 s. Errors: RECORD_NOT_FOUND, PAGE_TOKEN_INVALID."""
     GetRevision: _aio.UnaryUnaryMultiCallable[_record_service_pb2.GetRevisionRequest, _record_service_pb2.GetRevisionResponse]  # type: ignore[assignment]
-    """Returns one revision of a record. Deadline 5 s. Errors: REVISION_NOT_FOUND."""
+    """Returns one revision of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND, REVISION_NOT_FOUND."""
 
 class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps records and every revision of them.
 
-    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id` at most
-    once (made where absent, returned in the initial metadata, and put into every error).
+    Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
+    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
+    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
 
-    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on the
-    project itself. Both are asked from the Projects & Config owner twice in every call, with the caller's own token.
+    Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
+    the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry
+    of a write, with the caller's own token. Every method pins a run to its provider when it is the first to use the run.
+
+    Limits: a request 2 MiB, metadata 64 KiB, a reply 3 MiB. The deadline of a method is the longest one call may take
+    and the default; a sooner deadline of the caller holds. Unknown fields are ignored, unknown values of an enum are
+    refused.
 
     Errors carry one google.rpc.ErrorInfo with a reason of ErrorReason. Common to all methods: UNAUTHENTICATED,
     PERMISSION_DENIED, INVALID_ARGUMENT, NOT_FOUND (RUN_SELECTION_NOT_FOUND), FAILED_PRECONDITION (binding and provider),
-    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL. A record that is absent, of another project or of
-    another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND).
+    UNAVAILABLE (retry), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, DATA_LOSS, INTERNAL. A record that is absent, forgotten,
+    of another project or of another agent is answered by the same NOT_FOUND (RECORD_NOT_FOUND). Errors of the gRPC
+    library itself carry no ErrorInfo.
 
-    Writes take an `idempotency_key`: the same key with the same request gives the original reply with `replayed` set, for
-    ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write does not use up its key.
+    Writes take an `idempotency_key`, which counts for one caller in one project: the same key with the same request
+    gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
+    does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
+    repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
     """
 
     @_abc_1.abstractmethod
@@ -120,7 +160,9 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.CreateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.CreateRecordResponse, _abc.Awaitable[_record_service_pb2.CreateRecordResponse]]:
-        """Creates a memory or a session context. Pins the run to its provider on first use. Deadline 10 s."""
+        """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
+        of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+        """
 
     @_abc_1.abstractmethod
     def GetRecord(
@@ -128,7 +170,7 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.GetRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.GetRecordResponse, _abc.Awaitable[_record_service_pb2.GetRecordResponse]]:
-        """Returns the head of a record. Deadline 5 s."""
+        """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def UpdateRecord(
@@ -136,9 +178,12 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.UpdateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.UpdateRecordResponse, _abc.Awaitable[_record_service_pb2.UpdateRecordResponse]]:
-        """Replaces type, title, content, rationale, importance and tags of a memory, session context or decision and appends a
-        revision. Keeps the state. A memory whose content changes goes to trust PENDING; REJECTED stays. Deadline 10 s.
-        Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+        """Replaces type, title, content, rationale, importance and tags of a memory or session context that is ACTIVE or
+        ARCHIVED or of a decision that is ACTIVE, changes the facet where `facet_mask` says so, and appends a revision,
+        also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
+        PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
+        lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
+        Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
         """
 
     @_abc_1.abstractmethod
@@ -147,7 +192,7 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.ListRevisionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.ListRevisionsResponse, _abc.Awaitable[_record_service_pb2.ListRevisionsResponse]]:
-        """Lists the revisions of a record, newest first. Deadline 5 s. Errors: PAGE_TOKEN_INVALID."""
+        """Lists the revisions of a record, newest first. Deadline 5 s. Errors: RECORD_NOT_FOUND, PAGE_TOKEN_INVALID."""
 
     @_abc_1.abstractmethod
     def GetRevision(
@@ -155,6 +200,6 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.GetRevisionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.GetRevisionResponse, _abc.Awaitable[_record_service_pb2.GetRevisionResponse]]:
-        """Returns one revision of a record. Deadline 5 s. Errors: REVISION_NOT_FOUND."""
+        """Returns one revision of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND, REVISION_NOT_FOUND."""
 
 def add_RecordServiceServicer_to_server(servicer: RecordServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
-
-_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -40,7 +38,7 @@ class WatchedFile(Generic[T]):
         """Returns the value of the file as it is now.
 
         Raises:
-            FileUnusableError: It is missing or invalid. A line in the log says how.
+            FileUnusableError: It is missing or invalid. A line on standard error says how.
         """
         content = self._read()
         if self._outcome is None or content != self._content:
@@ -62,9 +60,13 @@ class WatchedFile(Generic[T]):
             value = self._parse(content)
         except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it does not count)
             return self._refused(str(error))
-        _log.info("%s: read", self._path)
         return value
 
     def _refused(self, why: str) -> FileUnusableError:
-        _log.error("%s: every call is refused until this is put right: %s", self._path, why)
+        # For the person at the keyboard, who edits the file: not one of the broker's log lines.
+        print(
+            f"{self._path}: every call is refused until this is put right: {why}",
+            file=sys.stderr,
+            flush=True,
+        )
         return FileUnusableError(f"{self._path.name} is not usable")

@@ -324,11 +324,13 @@ class AuthorizationContext(_message.Message):
     contract_version: _builtins.int
     """REQUIRED. Always 1."""
     issuer: _builtins.str
-    """REQUIRED. Must equal the token's `iss`."""
+    """REQUIRED. Must equal the token's `iss`. 1-512 printable characters."""
     actor_id: _builtins.str
-    """REQUIRED. Must equal the token's `sub`."""
+    """REQUIRED. Must equal the token's `sub`. 1-256 printable characters."""
     tenant_id: _builtins.str
-    """REQUIRED. The tenant of the caller; the only place the broker takes a tenant from."""
+    """REQUIRED. The tenant of the caller, 1-256 ASCII letters, digits, `. _ : -`; the only place the broker takes a
+    tenant from. Must equal `x-tenant` where it was sent and the token's tenant claim where there is one.
+    """
     membership_revision: _builtins.int
     """REQUIRED. >= 1; rises with every change of the caller's memberships."""
     bound_project_id: _builtins.str
@@ -336,10 +338,12 @@ class AuthorizationContext(_message.Message):
     bound_run_id: _builtins.str
     """The run the token is bound to. Must be present here exactly when the token carries it, and be equal."""
     token_purpose: _builtins.str
-    """The purpose the token is bound to. The broker refuses every purpose-bound token."""
+    """The purpose the token is bound to. Must be present here exactly when the token carries it. The broker refuses every
+    purpose-bound token.
+    """
     @_builtins.property
     def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]:
-        """What the caller may do. May be empty."""
+        """What the caller may do. May be empty; no resource occurs twice."""
 
     def __init__(
         self,
@@ -385,10 +389,10 @@ class Grant(_message.Message):
     resource_type: Global___ResourceType.ValueType
     """REQUIRED. What kind of resource `resource_id` names."""
     resource_id: _builtins.str
-    """REQUIRED. The project id, the tenant id, or the platform's name."""
+    """REQUIRED. The project id, the tenant id, or the platform's name. 1-256 ASCII letters, digits, `. _ : -`."""
     @_builtins.property
     def permissions(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantedPermission]:
-        """The permissions held on that resource."""
+        """The permissions held on that resource, none twice."""
 
     def __init__(
         self,
@@ -459,7 +463,7 @@ class RunSelection(_message.Message):
     platform_runtime_revision: _builtins.int
     """REQUIRED. >= 1."""
     context_revision: _builtins.str
-    """REQUIRED. Opaque, 1-256 characters."""
+    """REQUIRED. Opaque, 1-256 printable characters."""
     @_builtins.property
     def providers(self) -> _containers.RepeatedCompositeFieldContainer[Global___SelectedProviders]:
         """The selected providers of every seam. The broker reads the entry of seam `Memory`."""
@@ -523,9 +527,9 @@ class SelectedProviders(_message.Message):
     SEAM_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
     cardinality: Global___Cardinality.ValueType
-    """REQUIRED. How many candidates serve at the same time."""
+    """REQUIRED. How many candidates serve at the same time. The broker needs EXCLUSIVE for `Memory`."""
     seam: _builtins.str
-    """REQUIRED. The name of the seam, such as `Memory`."""
+    """REQUIRED. The name of the seam, such as `Memory`. 1-256 printable characters."""
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
         """REQUIRED. At least one candidate; exactly one where the cardinality is exclusive."""
@@ -563,20 +567,20 @@ class Candidate(_message.Message):
     seam: _builtins.str
     """REQUIRED. Must equal the seam of the entry."""
     provider_id: _builtins.str
-    """REQUIRED. The id under which the catalog lists the provider."""
+    """REQUIRED. The id under which the catalog lists the provider. 1-256 ASCII letters, digits, `. _ : -`."""
     adapter_version: _builtins.str
     """REQUIRED. The version of the adapter, `major.minor.patch`."""
     options_schema_version: _builtins.int
     """REQUIRED. >= 1."""
     options_revision: _builtins.str
-    """REQUIRED. Opaque, 1-256 characters."""
+    """REQUIRED. Opaque, 1-256 printable characters."""
     hosting: _builtins.str
-    """REQUIRED. Who hosts the provider, as the catalog words it."""
+    """REQUIRED. Who hosts the provider, as the catalog words it. 1-256 printable characters."""
     layer: _builtins.str
-    """The layer, where the cardinality is layered."""
+    """The layer, where the cardinality is layered; unset otherwise."""
     @_builtins.property
     def advertised_capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """REQUIRED. The capabilities the catalog advertised, no duplicates."""
+        """REQUIRED. The capabilities the catalog advertised: 1-64, no duplicates."""
 
     @_builtins.property
     def required_capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -28,11 +28,13 @@ if _version_not_supported:
 class ProjectsConfigServiceStub:
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def __init__(self, channel):
@@ -61,11 +63,13 @@ class ProjectsConfigServiceStub:
 class ProjectsConfigServiceServicer:
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def GetRunAuthority(self, request, context):
@@ -119,11 +123,13 @@ def add_ProjectsConfigServiceServicer_to_server(servicer, server):
 class ProjectsConfigService:
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @staticmethod

@@ -29,11 +29,13 @@ GRPC_VERSION: str
 class ProjectsConfigServiceStub:
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @_typing.overload
@@ -53,11 +55,13 @@ class ProjectsConfigServiceStub:
 class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -73,11 +77,13 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
 class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
     """The owner of projects, memberships, roles and accepted run selections.
 
-    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both are
-    forwarded unchanged. An answer is at most 256 KiB.
+    Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
+    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
 
-    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED (the caller does not know the project),
-    UNAVAILABLE, RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED (a retry may help). Any other status counts as a malformed answer.
+    Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
+    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
+    other status, and an answer with a field that breaks its rule, counts as malformed.
     """
 
     @_abc_1.abstractmethod

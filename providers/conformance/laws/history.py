@@ -10,7 +10,7 @@ from providers.conformance.harness import Bench
 from providers.conformance.law import law
 from providers.conformance.steps import committed, load, page, pages, stored
 from providers.interface import IMemoryProvider
-from providers.model import ProjectKey, Record, Revision, RevisionRef
+from providers.model import ChangeKind, ProjectKey, Record, Revision, RevisionRef, State
 
 UPDATES = 200
 PAGE_MAX = 100
@@ -70,6 +70,19 @@ async def revision_bytes_immutable_after_200_updates(bench: Bench) -> None:
         loaded = await load(bench.provider, project, revisions=tuple(wanted))
         expect.equal(dict(loaded.revisions), wanted, f"revisions from {start + 1}")
     _expect_chain(await pages(bench.provider, project, "r1"), chain)
+
+
+@law("V-1", capability=Capability.REVISIONS)
+async def history_of_a_forgotten_record_is_not_found(bench: Bench) -> None:
+    """004-56: what is forgotten reads as if it had never been."""
+    project = bench.project()
+    made = specimens.memory("r1")
+    await committed(bench.provider, specimens.create(project, made))
+    expect.equal((await page(bench.provider, project, "r1")).found, True, "found before")
+    gone = specimens.after(made, state=State.FORGOTTEN, change_kind=ChangeKind.FORGOTTEN)
+    await committed(bench.provider, specimens.write(project, specimens.put(gone, over=made)))
+    got = await page(bench.provider, project, "r1")
+    expect.equal((got.found, got.revisions, got.more), (False, (), False), "the page")
 
 
 @law("V-2", capability=Capability.REVISIONS)

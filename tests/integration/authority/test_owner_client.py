@@ -75,8 +75,8 @@ async def test_calls_share_one_connection(owner: ScriptedOwner, authority: Owner
 
 
 STATUSES: dict[grpc.StatusCode, type[BrokerError]] = {
-    grpc.StatusCode.CANCELLED: AuthorityResponseInvalidError,
-    grpc.StatusCode.UNKNOWN: AuthorityResponseInvalidError,
+    grpc.StatusCode.CANCELLED: AuthorityUnavailableError,
+    grpc.StatusCode.UNKNOWN: AuthorityUnavailableError,
     grpc.StatusCode.INVALID_ARGUMENT: AuthorityResponseInvalidError,
     grpc.StatusCode.DEADLINE_EXCEEDED: AuthorityUnavailableError,
     grpc.StatusCode.NOT_FOUND: PermissionMissingError,
@@ -87,7 +87,7 @@ STATUSES: dict[grpc.StatusCode, type[BrokerError]] = {
     grpc.StatusCode.ABORTED: AuthorityResponseInvalidError,
     grpc.StatusCode.OUT_OF_RANGE: AuthorityResponseInvalidError,
     grpc.StatusCode.UNIMPLEMENTED: AuthorityResponseInvalidError,
-    grpc.StatusCode.INTERNAL: AuthorityResponseInvalidError,
+    grpc.StatusCode.INTERNAL: AuthorityUnavailableError,
     grpc.StatusCode.UNAVAILABLE: AuthorityUnavailableError,
     grpc.StatusCode.DATA_LOSS: AuthorityResponseInvalidError,
     grpc.StatusCode.UNAUTHENTICATED: TokenRejectedByOwnerError,

@@ -182,7 +182,7 @@ async def test_a_closed_provider_does_not_negotiate(provider: PostgresMemoryProv
 
 def test_options_do_not_show_the_address() -> None:
     options = PostgresOptions(
-        dsn="postgresql://user:secret@host.test/db",
+        dsn="postgresql://user:secret@host.test/db?sslmode=verify-full",
         resource_id="r",
         generation=1,
         database_name="db",
@@ -197,6 +197,7 @@ def test_options_do_not_show_the_address() -> None:
     [
         ("dsn", "mysql://user:secret@host/db"),
         ("dsn", ""),
+        ("dsn", "postgresql://user:secret@host.test/db"),
         ("resource_id", ""),
         ("resource_id", "a b"),
         ("resource_id", "a" * 257),
@@ -214,7 +215,7 @@ def test_options_do_not_show_the_address() -> None:
 )
 def test_options_that_are_not_valid(name: str, value: object) -> None:
     given: dict[str, object] = {
-        "dsn": "postgresql://user:secret@host/db",
+        "dsn": "postgresql://user:secret@localhost/db",
         "resource_id": "r",
         "generation": 1,
         "database_name": "db",

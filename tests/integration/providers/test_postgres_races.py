@@ -201,13 +201,20 @@ async def start_blocked(provider: PostgresMemoryProvider, admin: asyncpg.Connect
         following = specimens.put(specimens.after(gate), over=gate)
         blocked = replace(write, heads=(following,))
         task = asyncio.create_task(commit(provider, blocked))
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        while not await admin.fetchval(waiting):
-            await admin.execute("SELECT pg_stat_clear_snapshot()")
-            await asyncio.sleep(0.01)
+        await blocked_sessions(admin, 1)
         return task
 
     return start
+
+
+async def blocked_sessions(admin: asyncpg.Connection, number: int) -> None:
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    while await admin.fetchval(waiting) < number:
+        await admin.execute("SELECT pg_stat_clear_snapshot()")
+        await asyncio.sleep(0.01)
 
 
 async def let_go(admin: asyncpg.Connection) -> None:
@@ -308,6 +315,26 @@ async def test_tombstones_put_meanwhile_are_both_counted(
     )
     assert loaded.transfer == 2
     assert loaded.keys["k"].tombstone_kind == "forgotten"
+
+
+async def test_a_head_put_meanwhile_is_followed(
+    provider: PostgresMemoryProvider, admin: asyncpg.Connection
+) -> None:
+    """A commit whose snapshot is older than the revision it expects, and that still fits."""
+    first, second, third = specimens.history("gate", 3)
+    await create(provider, first)
+    await admin.execute("BEGIN")
+    await admin.execute("SELECT FROM memory.records WHERE record_id = 'gate' FOR UPDATE")
+    tasks = []
+    for number, (following, before) in enumerate([(second, first), (third, second)], start=1):
+        write = specimens.write(PROJECT, specimens.put(following, over=before))
+        tasks.append(asyncio.create_task(commit(provider, write)))
+        await blocked_sessions(admin, number)
+    await let_go(admin)
+    assert await asyncio.gather(*tasks) == [Committed(), Committed()]
+    request = LoadRequest(project=PROJECT, record_ids=("gate",))
+    assert (await provider.load(request, timeout=SECONDS)).heads == {"gate": third}
+    assert await admin.fetchval("SELECT count(*) FROM memory.revisions") == 3
 
 
 async def test_a_marker_that_changed_meanwhile_is_told_by_the_next_call(

@@ -8,6 +8,7 @@ import pytest
 from broker.domain.facets import (
     EPOCH_MAX,
     METADATA_BYTES_MAX,
+    METADATA_DEPTH_MAX,
     METADATA_KEYS_MAX,
     NAMESPACE_MAX,
     SOURCE_MAX,
@@ -16,6 +17,7 @@ from broker.domain.facets import (
     check_facet,
     check_mask,
     claims_operator,
+    named_fields,
     new_facet,
     tier_of,
 )
@@ -104,6 +106,21 @@ def test_metadata_limits() -> None:
     assert refused(FacetInput(metadata={"k": "x" * (room + 1)})) == ["facet.metadata"]
 
 
+def nested(depth: int, kind: str) -> dict[str, object]:
+    """Return metadata with this many objects, or lists in one object, inside each other."""
+    value: object = 1
+    for _ in range(depth - 1):
+        value = {"k": value} if kind == "objects" else [value]
+    return {"k": value}
+
+
+@pytest.mark.parametrize("kind", ["objects", "lists"])
+def test_metadata_depth(kind: str) -> None:
+    """001-12: what could be written and never be read again by a caller is refused."""
+    assert refused(FacetInput(metadata=nested(METADATA_DEPTH_MAX, kind))) == []
+    assert refused(FacetInput(metadata=nested(METADATA_DEPTH_MAX + 1, kind))) == ["facet.metadata"]
+
+
 @pytest.mark.parametrize(
     "bad", [{"k": float("nan")}, {"k": [{"deep": float("inf")}]}, {"k\x00": 1}, {"k": ["\ud800"]}]
 )
@@ -129,6 +146,16 @@ def test_mask_rules() -> None:
         "facet_mask.paths[2]",
         "facet_mask.paths[3]",
     ]
+
+
+def test_fields_that_no_mask_names_are_not_looked_at() -> None:
+    """What is ignored is neither judged nor part of the request."""
+    given = FacetInput(subject="s", namespace="\n", source_type=SourceType.OPERATOR)
+    named = named_fields(given, ("subject", "no_such_field"))
+    assert named == FacetInput(subject="s")
+    assert refused(FacetInput(subject="s")) == [] and not claims_operator(named)
+    assert named_fields(given, None) is given
+    assert named_fields(None, ("subject",)) is None
 
 
 def test_only_masked_fields_change() -> None:

@@ -1,0 +1,129 @@
+"""A development stack of its own, in a temporary directory, as a site for scenarios."""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+from grpc import aio
+
+from broker.devstack import playground
+from broker.devstack.data import DataDirectory
+from broker.devstack.tokens import ISSUER, TokenIssuer
+from tests.evaluation.calls import Metadata
+from tests.evaluation.site import Rows
+
+ROOT = Path(__file__).resolve().parents[2]
+TENANT = "evaluation"
+READY = re.compile(r"^The broker serves on (\S+) ", re.MULTILINE)
+START_SECONDS = 120.0
+STOP_SECONDS = 60.0
+
+
+class StackFailedError(Exception):
+    """The stack did not start. The message holds what it printed."""
+
+
+class DevelopmentSite:
+    """The broker of a running stack. Each change of members is a change of its playground."""
+
+    def __init__(self, data: DataDirectory, address: str) -> None:
+        """Use the stack that keeps its data there and serves at ``address``."""
+        self._data, self._address = data, address
+        self._tokens = TokenIssuer(data.keys)
+        self._bearers: dict[str, str] = {}
+
+    @property
+    def issuer(self) -> str:
+        """See ``Site``."""
+        return ISSUER
+
+    def channel(self) -> aio.Channel:
+        """See ``Site``."""
+        return aio.insecure_channel(self._address, options=[("grpc.enable_retries", 0)])
+
+    def metadata(self, subject: str) -> Metadata:
+        """See ``Site``."""
+        if subject not in self._bearers:
+            self._bearers[subject] = f"Bearer {self._tokens.mint(subject, tenant=TENANT)}"
+        return [("authorization", self._bearers[subject])]
+
+    async def open_project(
+        self, project: str, *, members: Sequence[str], runs: Sequence[str]
+    ) -> None:
+        """See ``Site``."""
+        # A token lasts for an hour, a conversation takes minutes.
+        self._bearers.clear()
+        with playground.edited(self._data.playground) as content:
+            tenant = content["tenants"].setdefault(TENANT, {"membership_revision": 1})
+            tenant["membership_revision"] += 1
+            tenant.setdefault("projects", {})[project] = {
+                "members": dict.fromkeys(members, "agent-runtime"),
+                "runs": {run: {} for run in runs},
+            }
+
+    async def dismiss(self, project: str, subject: str) -> None:
+        """See ``Site``."""
+        file = self._data.playground
+        playground.revoke(file, subject=subject, tenant=TENANT, project=project)
+
+    async def rows(self, project: str) -> Rows:
+        """See ``Site``."""
+        settings = tomllib.loads(self._data.settings.read_text(encoding="utf-8"))
+        connection = await asyncpg.connect(settings["store"]["dsn"])
+        try:
+            counts = [
+                int(
+                    await connection.fetchval(
+                        f"SELECT count(*) FROM memory.{table} WHERE project_id = $1", project
+                    )
+                )
+                for table in ("records", "revisions", "receipts")
+            ]
+        finally:
+            await connection.close()
+        return Rows(*counts)
+
+
+@contextmanager
+def development_site() -> Iterator[DevelopmentSite]:
+    """Run a stack as a process of its own; it ends, and its data go, when this is left.
+
+    Raises:
+        StackFailedError: It did not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="broker-evaluation-") as place:
+        # The database server may run under another account, which has to pass through.
+        Path(place).chmod(0o711)
+        directory, output = Path(place) / "stack", Path(place) / "output"
+        command = ["-m", "broker", "dev", "--data", str(directory), "--port", "0"]
+        with output.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+            )
+        try:
+            address = _address(process, output)
+            yield DevelopmentSite(DataDirectory(directory), address)
+        finally:
+            process.terminate()
+            process.wait(STOP_SECONDS)
+
+
+def _address(process: subprocess.Popen[bytes], output: Path) -> str:
+    """Wait until a stack prints where it serves."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None
+        printed = output.read_text(encoding="utf-8", errors="replace")
+        if (found := READY.search(printed)) is not None:
+            return found[1]
+        if ended:
+            break
+        time.sleep(0.05)
+    raise StackFailedError(f"the stack did not start:\n{output.read_text(errors='replace')}")

@@ -1,0 +1,233 @@
+"""Starts that must not be: one readable line for the operator, and an exit code that says so."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.broker import Stand
+from tests.fixtures.own_broker import (
+    Change,
+    Settings,
+    WarmBroker,
+    ended,
+    settings_for,
+    start_command,
+)
+from tests.fixtures.postgres import Database, PostgresBackend
+
+
+def put(value: Any, *path: str | int) -> Change:
+    """Change one setting."""
+
+    def change(settings: Settings) -> None:
+        place: Any = settings
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+def twice(settings: Settings) -> None:
+    """Let one provider id stand twice."""
+    settings["providers"].append(settings["providers"][0])
+
+
+def plaintext_owner(settings: Settings) -> None:
+    """Call the owner without TLS, as the development stack does."""
+    settings["owner"] = {"address": settings["owner"]["address"], "plaintext_loopback": True}
+
+
+PROVIDER = ("providers", 0)
+OPTIONS = ("providers", 0, "options")
+FAR = "postgresql://role:hush-hush@database.example/name"
+
+# What is changed, and words of the line that tells of it.
+UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
+    "unknown_key": (put(1, "server", "lissten"), ("server.lissten",)),
+    "unknown_section": (put({"on": True}, "cache"), ("cache",)),
+    "wrong_type": (put("many", "store", "pool_size"), ("store.pool_size",)),
+    "no_issuer": (put([], "issuers"), ("issuers",)),
+    "open_listener_without_tls": (put("0.0.0.0:0", "server", "listen"), ("server.listen",)),
+    "half_a_certificate": (
+        put("key.pem", "server", "tls_key_file"),
+        ("server.tls_certificate_file", "server.tls_key_file"),
+    ),
+    "absent_certificate": (
+        lambda settings: settings["server"].update(
+            tls_key_file="absent-key.pem", tls_certificate_file="absent.pem"
+        ),
+        ("absent-key.pem",),
+    ),
+    "owner_in_plaintext": (plaintext_owner, ("owner.plaintext_loopback",)),
+    "absent_owner_ca": (
+        put("absent-ca.pem", "owner", "root_certificates_file"),
+        ("owner", "absent-ca.pem"),
+    ),
+    "owner_without_a_port": (put("localhost", "owner", "address"), ("owner", "host:port")),
+    "issuer_of_the_development_stack": (
+        put("https://dev.invalid", "issuers", 0, "issuer"),
+        ("https://dev.invalid",),
+    ),
+    "issuer_over_http": (put("http://issuer.test", "issuers", 0, "issuer"), ("issuers.issuer",)),
+    "symmetric_algorithm": (put(["HS256"], "issuers", 0, "algorithms"), ("issuers.0.algorithms",)),
+    "unknown_adapter": (
+        put("mongo.memory", *PROVIDER, "adapter"),
+        ("providers", "native", "mongo.memory"),
+    ),
+    "wrong_adapter_version": (
+        put("9.9.9", *PROVIDER, "adapter_version"),
+        ("providers", "native", "1.0.0"),
+    ),
+    "wrong_options_schema": (
+        put(7, *PROVIDER, "options_schema_version"),
+        ("providers", "native", "schema 1"),
+    ),
+    "unknown_option": (put(1, *OPTIONS, "colour"), ("providers", "native", "colour")),
+    "option_out_of_range": (put(0, *OPTIONS, "pool_size"), ("providers", "native", "pool_size")),
+    "unknown_capability": (
+        put(["memory.telepathy"], *PROVIDER, "advertised_capabilities"),
+        ("providers", "native", "memory.telepathy"),
+    ),
+    "one_provider_id_twice": (twice, ("providers", "provider_id")),
+    "far_store_without_tls": (put(FAR, "store", "dsn"), ("store.dsn", "sslmode=verify-full")),
+    "far_store_with_half_a_tls": (
+        put(f"{FAR}?sslmode=require", "store", "dsn"),
+        ("store.dsn", "sslmode=verify-full"),
+    ),
+    "far_provider_without_tls": (put(FAR, *OPTIONS, "dsn"), ("native", "sslmode=verify-full")),
+    "store_of_another_kind": (put("mysql://127.0.0.1/name", "store", "dsn"), ("store.dsn",)),
+    "unusable_port": (put("127.0.0.1:99999", "server", "listen"), ("server.listen",)),
+    "bad_metrics_address": (put("metrics", "server", "metrics_listen"), ("metrics_listen",)),
+}
+
+
+@pytest.fixture
+def settings(stand: Stand) -> Settings:
+    """Settings that can be served with."""
+    return settings_for(stand, stand.database)
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_unfit_settings_are_not_served_with(
+    case: str, settings: Settings, warm_broker: WarmBroker
+) -> None:
+    """004-101 and the architecture's rule 5: refuse unsafe configuration, and name the setting."""
+    change, words = UNFIT[case]
+    change(settings)
+    refused = warm_broker.serve(settings)
+    refused.refused_with(*words)
+    assert "hush-hush" not in refused.said
+
+
+@pytest.mark.parametrize("trouble", ["absent", "folder", "not_toml", "not_text"])
+def test_a_file_that_cannot_be_read_is_told(
+    trouble: str, warm_broker: WarmBroker, tmp_path: Path
+) -> None:
+    """004-101: an operator's mistake, not a traceback."""
+    file = tmp_path / "broker.toml"
+    if trouble == "folder":
+        file.mkdir()
+    elif trouble != "absent":
+        file.write_bytes(b"[server\n" if trouble == "not_toml" else b"\xff\xfe\x00")
+    command = ("serve", "--config", str(file))
+    cold = trouble == "absent"  # one of all these starts is an operator's in every respect
+    refused = ended(start_command(*command)) if cold else warm_broker.run(*command)
+    assert refused.code > 0
+    assert "Traceback" not in refused.said
+    if trouble != "folder":  # the parser of the command line tells of that one
+        refused.refused_with()
+
+
+@pytest.mark.parametrize("setting", ["listen", "metrics_listen"])
+def test_a_port_that_is_taken_is_told(
+    setting: str, settings: Settings, warm_broker: WarmBroker
+) -> None:
+    """004-101: also where several brokers may share a port, a stranger's is not shared."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings["server"][setting] = f"127.0.0.1:{taken.getsockname()[1]}"
+        warm_broker.serve(settings).refused_with(f"server.{setting}")
+
+
+def test_a_certificate_that_is_none_is_told(
+    settings: Settings, warm_broker: WarmBroker, tmp_path: Path
+) -> None:
+    """004-101: files that are there and hold something else."""
+    file = tmp_path / "no-certificate.pem"
+    file.write_text("no certificate", encoding="utf-8")
+    settings["server"] |= {"tls_certificate_file": str(file), "tls_key_file": str(file)}
+    warm_broker.serve(settings).refused_with("server.listen", "certificate")
+
+
+# -------------------- databases that must not be served with
+
+OWNER = "ALTER TABLE {0} OWNER TO {{role}}".format
+MARKER = "memory.resource"
+SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pins_at_another_revision": (
+        "UPDATE knowledge.alembic_version SET version_num = '0000'",
+        ("store", "broker migrate"),
+    ),
+    "pins_without_a_revision": ("DELETE FROM knowledge.alembic_version", ("store",)),
+    "pins_may_be_deleted": ("GRANT DELETE ON knowledge.pins TO {role}", ("store", "rights")),
+    "pins_may_be_changed": ("GRANT UPDATE ON knowledge.pins TO {role}", ("store", "rights")),
+    "pins_belong_to_the_role": (OWNER("knowledge.pins"), ("store", "rights")),
+    "pins_may_not_be_read": ("REVOKE SELECT ON knowledge.pins FROM {role}", ("store",)),
+    "schema_may_not_be_used": ("REVOKE USAGE ON SCHEMA knowledge FROM {role}", ("store",)),
+    "memory_at_another_revision": (
+        "UPDATE memory.alembic_version SET version_num = '0000'",
+        ("providers", "native", "0000"),
+    ),
+    "records_may_be_deleted": (
+        "GRANT DELETE ON memory.records TO {role}",
+        ("providers", "native", "DELETE on records"),
+    ),
+    "records_belong_to_the_role": (OWNER("memory.records"), ("providers", "native")),
+    "a_guard_is_off": (
+        "ALTER TABLE memory.revisions DISABLE TRIGGER revisions_are_kept",
+        ("providers", "native", "trigger"),
+    ),
+    "marker_absent": (f"DELETE FROM {MARKER}", ("providers", "native")),
+    "marker_of_another_generation": (
+        f"UPDATE {MARKER} SET generation = 2",
+        ("providers", "native"),
+    ),
+    "marker_of_another_resource": (
+        f"UPDATE {MARKER} SET resource_id = 'another'",
+        ("providers", "native"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_an_unfit_database_is_not_served_with(
+    case: str, stand: Stand, postgres_database: Database, warm_broker: WarmBroker
+) -> None:
+    """004-27, 004-31, 004-101: not migrated, too many rights, or not the resource configured."""
+    statement, words = SPOILT[case]
+    asyncio.run(postgres_database.fetchval(statement.format(role=postgres_database.runtime_role)))
+    warm_broker.serve(settings_for(stand, postgres_database)).refused_with(*words)
+
+
+def test_a_database_that_was_never_migrated_is_not_served_with(
+    stand: Stand, postgres_backend: PostgresBackend, warm_broker: WarmBroker
+) -> None:
+    """004-101: an ordinary start never migrates."""
+    database = asyncio.run(postgres_backend.empty_database())
+    warm_broker.serve(settings_for(stand, database)).refused_with("store", "broker migrate")
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('knowledge', 'memory')"
+    assert asyncio.run(database.fetchval(schemas)) == 0
+    asyncio.run(postgres_backend.drop(database))
+
+
+def test_a_superuser_is_not_served_as(stand: Stand, warm_broker: WarmBroker) -> None:
+    """004-31, 004-101: the role that may do everything is refused whatever was granted."""
+    settings = settings_for(stand, stand.database)
+    settings["store"]["dsn"] = stand.database.admin_dsn
+    warm_broker.serve(settings).refused_with("store", "rights")
+    settings = settings_for(stand, stand.database)
+    settings["providers"][0]["options"]["dsn"] = stand.database.admin_dsn
+    warm_broker.serve(settings).refused_with("providers", "native", "role")

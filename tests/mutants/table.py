@@ -1,0 +1,194 @@
+"""The bugs that are planted, and who has to notice.
+
+A mutant names text that is in its file exactly once. Text that is not there any more, or is there
+twice, fails the run and a unit test: a rotten mutant proves nothing. The tests are the narrowest
+that must go red.
+"""
+
+from dataclasses import dataclass
+
+LAWS = "tests/conformance/test_laws.py::test_law"
+CHECKS = "tests/unit/authority/test_checks.py"
+ORDER = "tests/unit/services/test_access.py"
+RECORDS = "tests/unit/domain/test_records.py"
+
+
+class RottenError(Exception):
+    """A mutant's text is not in its file exactly once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One bug.
+
+    Attributes:
+        name: What is wrong then.
+        file: Where, from the root of the tree.
+        right: The text that is there.
+        wrong: The text in its place.
+        tests: Node ids for pytest; at least one test in them must fail.
+    """
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+    def plant(self, text: str) -> str:
+        """Return the file's text with the bug in it.
+
+        Raises:
+            RottenError: The text to replace is not there exactly once.
+        """
+        found = text.count(self.right)
+        if found != 1:
+            raise RottenError(f"{self.name}: its text is {found} times in {self.file}")
+        return text.replace(self.right, self.wrong)
+
+
+MUTANTS = (
+    Mutant(
+        name="the commit has no revision predicate",
+        file="providers/postgres/commit.sql",
+        right="""\
+                AND (l.revision, l.revision_id)
+                    IS DISTINCT FROM (g.expected_revision, g.expected_revision_id)
+""",
+        wrong="""\
+                AND l.revision IS NULL
+""",
+        tests=(f"{LAWS}[postgres-cas-wrong_expected_changes_nothing]",),
+    ),
+    Mutant(
+        name="the revision a caller saw is not compared",
+        file="broker/domain/records.py",
+        right="    if record.current.revision != expected_revision:\n",
+        wrong="    if record.current.revision < expected_revision:\n",
+        tests=(RECORDS,),
+    ),
+    Mutant(
+        name="the receipt is written in a second transaction",
+        file="providers/postgres/commit.py",
+        right="            applied = await link.fetchval(COMMIT, *given)\n",
+        wrong="""\
+            key = given[11]
+            applied = await link.fetchval(COMMIT, *given[:11], f"{key}~", *given[12:])
+            if applied:
+                await link.fetchval(
+                    "INSERT INTO memory.receipts (tenant_id, project_id, actor_fingerprint,"
+                    " idempotency_key, method, fingerprint, refs, effect_id, outcome, create_time)"
+                    " SELECT tenant_id, project_id, actor_fingerprint, $1, method, fingerprint,"
+                    " refs, effect_id, outcome, create_time"
+                    " FROM memory.receipts WHERE idempotency_key = $1 || '~' RETURNING 1",
+                    key,
+                )
+""",
+        tests=(f"{LAWS}[postgres-receipts-replay_after_lost_reply_and_restart]",),
+    ),
+    Mutant(
+        name="a lost reply is told as nothing written",
+        file="providers/postgres/commit.py",
+        right="in_doubt=sent.in_doubt, writing=True",
+        wrong="in_doubt=False, writing=True",
+        tests=(f"{LAWS}[postgres-faults-timeout_is_unknown]",),
+    ),
+    Mutant(
+        name="a replay is answered from the head",
+        file="broker/services/record_writes.py",
+        right="            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id]",
+        wrong="            settled.loaded.heads[ref.record_id].current, "
+        "settled.loaded.heads[ref.record_id]",
+        tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
+    ),
+    Mutant(
+        name="a key may be used again for another request",
+        file="broker/domain/idempotency.py",
+        right="    if (receipt.method, receipt.fingerprint) != (method, fingerprint):\n",
+        wrong="    if receipt.method != method:\n",
+        tests=("tests/unit/domain/test_idempotency.py",),
+    ),
+    Mutant(
+        name="the second check gives the first answer",
+        file="broker/authority/checks.py",
+        right="        answer, context = await self._ask(first.call, first.scope, need)\n",
+        wrong="""\
+        if self is not None:
+            return first
+        answer, context = await self._ask(first.call, first.scope, need)
+""",
+        tests=(CHECKS,),
+    ),
+    Mutant(
+        name="answers of the owner are remembered",
+        file="broker/authority/checks.py",
+        right="        answer = await self._owner.run_authority(call, scope, first_of(need))\n",
+        wrong="""\
+        kept = self.__dict__.setdefault("kept", {})
+        if scope not in kept:
+            kept[scope] = await self._owner.run_authority(call, scope, first_of(need))
+        answer = kept[scope]
+""",
+        tests=(CHECKS,),
+    ),
+    Mutant(
+        name="a read is told without a second check",
+        file="broker/services/access.py",
+        right="""\
+        await self._authority.recheck(access.authorized, access.need)
+        return result
+""",
+        wrong="        return result\n",
+        tests=(f"{ORDER}::test_a_read_is_two_checks_and_one_trip",),
+    ),
+    Mutant(
+        name="a read is checked before and not after",
+        file="broker/services/access.py",
+        right="""\
+            result = await read(access.bound.provider, access.timeout())
+        except Exception:
+            await self._authority.recheck(access.authorized, access.need)
+            raise
+        await self._authority.recheck(access.authorized, access.need)
+        return result
+""",
+        wrong="""\
+            await self._authority.recheck(access.authorized, access.need)
+            result = await read(access.bound.provider, access.timeout())
+        except ValueError:
+            raise
+        return result
+""",
+        tests=(f"{ORDER}::test_a_read_is_two_checks_and_one_trip",),
+    ),
+    Mutant(
+        name="a replay needs no check of its own",
+        file="broker/services/access.py",
+        right="        loaded, _ = await self._load(access, named)\n",
+        wrong="""\
+        loaded = await access.bound.provider.load(named, timeout=access.timeout())
+""",
+        tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
+    ),
+    Mutant(
+        name="records of any agent are shown",
+        file="broker/domain/records.py",
+        right="        or record.current.agent_id != agent_id\n",
+        wrong="",
+        tests=(RECORDS,),
+    ),
+    Mutant(
+        name="histories of any agent are shown",
+        file="providers/postgres/revisions.sql",
+        right=" AND h.agent_id = $3",
+        wrong=" AND $3::text IS NOT NULL",
+        tests=(f"{LAWS}[postgres-history-history_of_another_agent_is_not_found]",),
+    ),
+    Mutant(
+        name="heads are found in any tenant",
+        file="providers/postgres/load.sql",
+        right="WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($3)",
+        wrong="WHERE r.project_id = $2 AND r.record_id = ANY ($3)",
+        tests=(f"{LAWS}[postgres-identifiers-same_ids_in_two_projects_and_two_tenants]",),
+    ),
+)
