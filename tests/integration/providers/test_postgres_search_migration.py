@@ -11,7 +11,8 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from providers.migration import configuration, driver_url, migrate
+from providers.address import driver_url
+from providers.migration import configuration, migrate
 from providers.model import ProjectKey
 from providers.postgres.migrations import TREE
 from providers.postgres.provider import PostgresMemoryProvider
