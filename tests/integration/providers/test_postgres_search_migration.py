@@ -8,11 +8,9 @@ import asyncpg
 import pytest
 from alembic import command
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from providers.address import driver_url
-from providers.migration import configuration, migrate
+from providers.migration import configuration, migrate, open_engine
 from providers.model import ProjectKey
 from providers.postgres.migrations import TREE
 from providers.postgres.provider import PostgresMemoryProvider
@@ -52,7 +50,7 @@ async def upgrade_to(database: Database, revision: str) -> None:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
 
-    engine = create_async_engine(driver_url(database.admin_dsn), poolclass=NullPool)
+    engine = open_engine(database.admin_dsn, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.run_sync(run)
     await engine.dispose()
