@@ -120,7 +120,7 @@ SELECTION_ROWS: Final = (
     invalid("nothing_advertised", script=bent(candidate(advertised_capabilities=()))),
     invalid(
         "required_and_not_advertised",
-        script=bent(candidate(required_capabilities=("memory.records.search",))),
+        script=bent(candidate(required_capabilities=("memory.context.compose",))),
     ),
     invalid("prompt_cap_0", script=bent(prompt_cap_of_zero)),
     not_one("no_memory", script=bent(no_memory)),
