@@ -90,6 +90,7 @@ def _engine(settings: Settings, stack: AsyncExitStack) -> AsyncEngine:
         settings.store.dsn.get_secret_value(),
         pool_size=settings.store.pool_size,
         max_overflow=0,
+        pool_pre_ping=True,
         hide_parameters=True,
     )
     stack.push_async_callback(engine.dispose)

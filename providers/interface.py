@@ -11,7 +11,7 @@ General clauses
 - G-2. Every key begins with (tenant_id, project_id): equal ids of other tenants and projects are
   other things, and a key
   that is a prefix of another reaches nothing of it.
-- G-3. Every method but ``negotiate``, ``ready`` and ``close`` checks the resource marker in the
+- G-3. Every method but ``negotiate`` and ``close`` checks the resource marker in the
   same round trip as its
   first read and raises ResourceMismatchError when it is absent or not the configured one.
 - G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
@@ -87,6 +87,8 @@ class IMemoryProvider(ABC):
         - R-1. Raises ProviderUnavailableError or ProviderTimeoutError within ``timeout``, also when
           the store is frozen.
         - R-2. Recovers by itself once the store answers again.
+        - R-3. Raises ResourceMismatchError when the marker is absent or not the configured one:
+          every call would be refused then.
         """
 
     @abstractmethod

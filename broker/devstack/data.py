@@ -62,7 +62,7 @@ class DataDirectory:
             if not self.path.exists():
                 self.path.mkdir(parents=True)
                 self.path.chmod(mode)
-            self.records.mkdir(exist_ok=True)
+            self.records.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise DevStackError(f"cannot use {self.path}: {error.strerror}") from error
 

@@ -12,7 +12,7 @@ import orjson
 
 from broker.domain.errors import Violation
 from broker.domain.fields import Violations, check_text, check_unit, is_storable
-from broker.domain.requests import UNKNOWN, FacetInput
+from broker.domain.requests import TOO_LARGE, UNKNOWN, FacetInput, TooLarge
 from providers.model import MemoryFacet, OriginTier, SourceType
 
 NAMESPACE_MAX: Final = 256
@@ -24,6 +24,13 @@ METADATA_BYTES_MAX: Final = 8_192
 METADATA_DEPTH_MAX: Final = 16
 """Objects and lists inside each other. Far below what readers of messages take: a reply nests its
 metadata deeper than the request that brought it."""
+
+MASK_PATHS_MAX: Final = 64
+"""With repetitions."""
+
+_METADATA_TOO_LARGE: Final = Violation(
+    "facet.metadata", f"must be at most {METADATA_BYTES_MAX} bytes as JSON"
+)
 
 INPUT_FIELDS: Final = tuple(field.name for field in fields(FacetInput))
 """The fields a caller may give, which are those a facet mask may name."""
@@ -80,8 +87,10 @@ def check_facet(violations: Violations, given: FacetInput) -> None:
         _check_metadata(violations, given.metadata)
 
 
-def _check_metadata(violations: Violations, metadata: Mapping[str, object]) -> None:
-    if len(metadata) > METADATA_KEYS_MAX:
+def _check_metadata(violations: Violations, metadata: Mapping[str, object] | TooLarge) -> None:
+    if metadata is TOO_LARGE:
+        violations.append(_METADATA_TOO_LARGE)
+    elif len(metadata) > METADATA_KEYS_MAX:
         violations.append(
             Violation("facet.metadata", f"must be at most {METADATA_KEYS_MAX} keys at the top")
         )
@@ -94,9 +103,7 @@ def _check_metadata(violations: Violations, metadata: Mapping[str, object]) -> N
             Violation("facet.metadata", "must hold finite numbers and no NUL or lone surrogates")
         )
     elif len(orjson.dumps(metadata)) > METADATA_BYTES_MAX:
-        violations.append(
-            Violation("facet.metadata", f"must be at most {METADATA_BYTES_MAX} bytes as JSON")
-        )
+        violations.append(_METADATA_TOO_LARGE)
 
 
 def _depth(value: object) -> int:
@@ -131,6 +138,9 @@ def check_mask(
     """Check that a facet comes with a mask and that the mask names fields a caller may give."""
     if given is not None and not mask:
         violations.append(Violation("facet_mask", "must name at least one field when facet is set"))
+    if mask is not None and len(mask) > MASK_PATHS_MAX:
+        violations.append(Violation("facet_mask", f"must name at most {MASK_PATHS_MAX} fields"))
+        return
     for index, path in enumerate(mask or ()):
         if path not in INPUT_FIELDS:
             violations.append(

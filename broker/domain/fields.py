@@ -21,6 +21,8 @@ CONTENT_MAX: Final = 40_000
 RATIONALE_MAX: Final = 8_000
 REASON_MAX: Final = 1_024
 TAGS_MAX: Final = 32
+TAGS_GIVEN_MAX: Final = 1_024
+"""With repetitions. Looking at each of a million tags would hold up every other call."""
 TAG_MAX: Final = 64
 IMPORTANCE_DEFAULT: Final = 0.5
 
@@ -150,6 +152,10 @@ def _importance(violations: Violations, value: float | None, default: float | No
 def _check_tags(violations: Violations, given: tuple[str, ...], normal: tuple[str, ...]) -> None:
     if len(normal) > TAGS_MAX:
         violations.append(Violation("tags", f"must be at most {TAGS_MAX}"))
+        return
+    if len(given) > TAGS_GIVEN_MAX:
+        rule = f"must be at most {TAGS_GIVEN_MAX} with repetitions"
+        violations.append(Violation("tags", rule))
         return
     for index, tag in enumerate(given):
         if not tag.strip():

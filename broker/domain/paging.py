@@ -73,7 +73,7 @@ def _decoded(token: str) -> tuple[str, list[str | int]]:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         match orjson.loads(raw):
             case [int(version), str(found), [*position]] if version == _VERSION and all(
-                isinstance(part, str | int) for part in position
+                type(part) in {str, int} for part in position
             ):
                 return found, position
     except (binascii.Error, ValueError):

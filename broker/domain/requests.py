@@ -33,6 +33,16 @@ UNKNOWN: Final = Unknown.VALUE
 """Stands for a value of the wire that has no meaning here."""
 
 
+class TooLarge(Enum):
+    """The type of ``TOO_LARGE``."""
+
+    VALUE = "too_large"
+
+
+TOO_LARGE: Final = TooLarge.VALUE
+"""Stands for data of the wire that surely passes its limit and was not taken apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeInput:
     """Project, run and agent as the caller wrote them."""
@@ -70,7 +80,7 @@ class FacetInput:
     confidence: float | None = None
     epoch: str = ""
     portability: Portability | Unknown | None = None
-    metadata: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] | TooLarge | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

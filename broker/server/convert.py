@@ -1,11 +1,17 @@
 """Requests of the wire to the domain, and what the domain answers to messages.
 
 Reading never fails: what has no meaning becomes ``UNKNOWN`` for the field checks to refuse. These
-functions are on the path of every call.
+functions are on the path of every call, before anybody asked the owner about it: of lists that pass
+their limit only so much is read that the limit is seen to be passed.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from broker.api.v1 import record_pb2, record_service_pb2
-from broker.domain.requests import ContentInput, FacetInput, ScopeInput
+from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
+from broker.domain.fields import TAGS_GIVEN_MAX
+from broker.domain.requests import TOO_LARGE, ContentInput, FacetInput, ScopeInput, TooLarge
 from broker.server.vocabulary import (
     BELIEF_TYPES,
     CHANGE_KINDS,
@@ -21,6 +27,9 @@ from broker.server.vocabulary import (
 )
 from broker.server.wellknown import mapping_of, put_struct, put_time, time_of
 from providers.model import MemoryFacet, Record, Revision
+
+METADATA_WIRE_BYTES_MAX: Final = 4 * METADATA_BYTES_MAX
+"""A Struct takes less than four times the bytes of its JSON, whatever is in it."""
 
 # -------------------- in
 
@@ -40,7 +49,7 @@ def content_input(
         content=message.content,
         rationale=message.rationale,
         importance=message.importance if message.HasField("importance") else None,
-        tags=tuple(message.tags),
+        tags=tuple(message.tags[: TAGS_GIVEN_MAX + 1]),
     )
 
 
@@ -64,13 +73,23 @@ def facet_input(
         confidence=facet.confidence if facet.HasField("confidence") else None,
         epoch=facet.epoch,
         portability=PORTABILITIES.word(facet.portability),
-        metadata=mapping_of(facet.metadata) if facet.HasField("metadata") else None,
+        metadata=_metadata(facet),
     )
+
+
+def _metadata(facet: record_pb2.MemoryFacet) -> Mapping[str, object] | TooLarge | None:
+    if not facet.HasField("metadata"):
+        return None
+    if facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX:
+        return TOO_LARGE
+    return mapping_of(facet.metadata)
 
 
 def mask_paths(message: record_service_pb2.UpdateRecordRequest) -> tuple[str, ...] | None:
     """Read the paths of the facet mask where there is one."""
-    return tuple(message.facet_mask.paths) if message.HasField("facet_mask") else None
+    if not message.HasField("facet_mask"):
+        return None
+    return tuple(message.facet_mask.paths[: MASK_PATHS_MAX + 1])
 
 
 # -------------------- out

@@ -191,13 +191,13 @@ def _head_left(settled: Settled) -> Record:
     """Return the one head a write left, as it was then."""
     if settled.write_set is not None:
         return settled.write_set.heads[0].record
-    ref = settled.receipt.refs[0]
     try:
+        ref = settled.receipt.refs[0]
         return Record(
             settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id].create_time
         )
-    except KeyError as error:
-        raise StoredDataInvalidError("a receipt names a revision that is not there") from error
+    except LookupError as error:
+        raise StoredDataInvalidError("a receipt names no revision that is there") from error
 
 
 def _checked_create(request: CreateRecord) -> tuple[Kind, Content]:

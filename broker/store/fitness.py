@@ -19,7 +19,17 @@ _LOOK: Final = text(
         has_table_privilege('knowledge.pins', 'SELECT')
             AND has_table_privilege('knowledge.pins', 'INSERT') AS enough,
         has_table_privilege('knowledge.pins', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-            OR has_schema_privilege('knowledge', 'CREATE') AS too_much
+            OR has_any_column_privilege('knowledge.pins', 'UPDATE')
+            OR has_schema_privilege('knowledge', 'CREATE')
+            OR EXISTS (
+                SELECT FROM pg_auth_members WHERE member = to_regrole(quote_ident(current_user))
+            ) AS too_much,
+        (
+            SELECT count(*)
+            FROM pg_trigger
+            WHERE tgrelid = 'knowledge.pins'::regclass
+                AND tgname IN ('pins_immutable', 'pins_kept') AND tgenabled IN ('O', 'A')
+        ) = 2 AS kept
     FROM knowledge.alembic_version AS v
     """
 )
@@ -56,6 +66,8 @@ async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
         )
     if found.too_much:
         raise SchemaUnfitError("the role has more rights on schema knowledge than it may have")
+    if not found.kept:
+        raise SchemaUnfitError("a trigger that keeps knowledge.pins is gone or disabled")
 
 
 def _sqlstate(error: Exception) -> str:

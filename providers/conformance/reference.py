@@ -115,6 +115,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
     async def ready(self, *, timeout: float) -> None:
         """See ``IMemoryProvider.ready``."""
         self._check_open()
+        self._check_marker()
 
     async def close(self) -> None:
         """See ``IMemoryProvider.close``."""

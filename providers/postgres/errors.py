@@ -21,8 +21,11 @@ DRIVER = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,
+    OverflowError,
 )
-"""All that a driver may raise. ``TimeoutError`` is an ``OSError``."""
+"""All that a driver may raise. ``TimeoutError`` is an ``OSError``; a stored time that Python has no
+date for is an ``OverflowError``.
+"""
 
 UNIQUE_VIOLATION = "23505"
 LOCK_NOT_AVAILABLE = "55P03"
@@ -58,6 +61,8 @@ def translate(error: Exception, *, in_doubt: bool = False, writing: bool = False
         return OutcomeUnknownError("no answer to a commit that was sent")
     if isinstance(error, asyncpg.PostgresError):
         return _of_state(error.sqlstate or "", writing=writing)
+    if isinstance(error, OverflowError):
+        return StoredDataInvalidError("the driver cannot read a stored time")
     if isinstance(error, TimeoutError):
         return ProviderTimeoutError("the time ran out")
     return ProviderUnavailableError("the database cannot be reached")

@@ -12,7 +12,13 @@ BEGIN
         'GRANT SELECT ON ALL TABLES IN SCHEMA memory TO %1$I',
         'GRANT INSERT ON memory.records, memory.revisions, memory.receipts, memory.counters,'
             ' memory.claims, memory.effects TO %1$I',
-        'GRANT UPDATE ON memory.records, memory.counters, memory.claims TO %1$I',
+        -- What a row is found by is not among the columns: no statement moves a row to another key.
+        'GRANT UPDATE (revision, revision_id, previous_revision_id, agent_id, kind, type, title,'
+            ' content, rationale, importance, tags, facet, state, trust, source_run_id,'
+            ' source_session_id, promoted_decision_id, superseded_by_record_id, reason, change_kind,'
+            ' actor_fingerprint, create_time, update_time) ON memory.records TO %1$I',
+        'GRANT UPDATE (value) ON memory.counters TO %1$I',
+        'GRANT UPDATE (record_id, tombstone_kind, tombstone_time) ON memory.claims TO %1$I',
         'GRANT UPDATE (delivered, lease_token, leased_until, last_code) ON memory.effects TO %1$I'
     ]
     LOOP

@@ -8,14 +8,23 @@ wanted (table_name, privilege) AS (
     VALUES
     ('alembic_version', 'SELECT'),
     ('resource', 'SELECT'),
-    ('records', 'SELECT'), ('records', 'INSERT'), ('records', 'UPDATE'),
+    ('records', 'SELECT'), ('records', 'INSERT'),
     ('revisions', 'SELECT'), ('revisions', 'INSERT'),
     ('receipts', 'SELECT'), ('receipts', 'INSERT'),
-    ('counters', 'SELECT'), ('counters', 'INSERT'), ('counters', 'UPDATE'),
-    ('claims', 'SELECT'), ('claims', 'INSERT'), ('claims', 'UPDATE'),
+    ('counters', 'SELECT'), ('counters', 'INSERT'), ('counters.value', 'UPDATE'),
+    ('claims', 'SELECT'), ('claims', 'INSERT'), ('claims.record_id', 'UPDATE'),
+    ('claims.tombstone_kind', 'UPDATE'), ('claims.tombstone_time', 'UPDATE'),
     ('effects', 'SELECT'), ('effects', 'INSERT'),
     ('effects.delivered', 'UPDATE'), ('effects.lease_token', 'UPDATE'),
     ('effects.leased_until', 'UPDATE'), ('effects.last_code', 'UPDATE')
+    UNION ALL
+    SELECT 'records.' || name, 'UPDATE'
+    FROM unnest(ARRAY[
+        'revision', 'revision_id', 'previous_revision_id', 'agent_id', 'kind', 'type', 'title',
+        'content', 'rationale', 'importance', 'tags', 'facet', 'state', 'trust', 'source_run_id',
+        'source_session_id', 'promoted_decision_id', 'superseded_by_record_id', 'reason',
+        'change_kind', 'actor_fingerprint', 'create_time', 'update_time'
+    ]) AS c (name)
 ),
 relations AS (
     SELECT c.oid, c.relname::text, c.relowner, c.relacl

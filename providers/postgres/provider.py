@@ -49,7 +49,7 @@ class PostgresMemoryProvider(IMemoryProvider):
 
     async def ready(self, *, timeout: float) -> None:
         """See ``IMemoryProvider.ready``."""
-        await self._read(_answer, timeout=timeout)
+        await self._read(partial(reader.ready, resource=self._resource), timeout=timeout)
 
     async def close(self) -> None:
         """See ``IMemoryProvider.close``."""
@@ -79,7 +79,3 @@ class PostgresMemoryProvider(IMemoryProvider):
             return await self._connections.run(work, timeout=timeout)
         except errors.DRIVER as error:
             raise errors.translate(error) from error
-
-
-async def _answer(link: Link) -> None:
-    await link.execute("SELECT")

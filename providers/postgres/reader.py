@@ -17,7 +17,7 @@ from providers.postgres.rows import (
     to_record,
     to_revision,
 )
-from providers.postgres.statements import LOAD, REVISIONS
+from providers.postgres.statements import LOAD, MARKER, REVISIONS
 from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
 from providers.rules import is_storable
 
@@ -42,6 +42,13 @@ def check_marker(resource: ResourceIdentity, resource_id: object, generation: ob
     """
     if resource.resource_id != resource_id or resource.generation != generation:
         raise ResourceMismatchError("the live resource is not the configured one")
+
+
+async def ready(link: Link, resource: ResourceIdentity) -> None:
+    """See ``IMemoryProvider.ready``."""
+    row = await link.fetchrow(MARKER)
+    found = (None, None) if row is None else (row["resource_id"], row["generation"])
+    check_marker(resource, *found)
 
 
 async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> Loaded:

@@ -30,6 +30,8 @@ from providers.model import (
 )
 from providers.requests import ChainLink, KeyHolder
 
+_COUNT_MAX = 2**31 - 1
+
 SNAPSHOT_WIDTH = 23
 """How many columns of a row make up a revision."""
 
@@ -49,6 +51,9 @@ def _of(kind: type) -> Callable[[Any], Any]:
     return take
 
 
+_text = _of(str)
+
+
 def _number(value: Any) -> float:
     if type(value) is not float and type(value) is not int:
         raise TypeError
@@ -57,6 +62,22 @@ def _number(value: Any) -> float:
 
 def _time(value: Any) -> datetime:
     return datetime.fromisoformat(value).astimezone(UTC)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _COUNT_MAX:
+        raise TypeError
+    return value
+
+
+def _stored_time(value: datetime) -> datetime:
+    if value.tzinfo is None:  # the driver's way to say that it is infinite
+        raise TypeError
+    return value
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return tuple(map(_text, value))
 
 
 _FACET: Mapping[str, Callable[[Any], Any]] = {
@@ -74,7 +95,7 @@ _FACET: Mapping[str, Callable[[Any], Any]] = {
     "epoch": _of(str),
     "portability": Portability,
     "metadata": _of(dict),
-    "corroboration": _of(int),
+    "corroboration": _count,
     "last_reinforce_time": _time,
     "flagged": _of(bool),
     "invalidate_time": _time,
@@ -196,7 +217,7 @@ def to_revision(row: Sequence[Any]) -> Revision:
                 content=content,
                 rationale=rationale,
                 importance=importance,
-                tags=tuple(tags),
+                tags=_words(tags),
             ),
             facet=None if facet is None else _to_facet(facet),
             state=_STATES[state],
@@ -208,9 +229,9 @@ def to_revision(row: Sequence[Any]) -> Revision:
             reason=reason,
             change_kind=_CHANGES[change_kind],
             actor_fingerprint=actor_fingerprint,
-            create_time=create_time,
+            create_time=_stored_time(create_time),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise StoredDataInvalidError("a stored revision holds an unknown value") from error
 
 
@@ -220,7 +241,11 @@ def to_record(row: Sequence[Any], create_time: datetime) -> Record:
     Raises:
         StoredDataInvalidError: They hold none. Not retryable.
     """
-    return Record(to_revision(row), create_time)
+    current = to_revision(row)
+    try:
+        return Record(current, _stored_time(create_time))
+    except TypeError as error:
+        raise StoredDataInvalidError("a stored head's time is no time") from error
 
 
 def _to_facet(text: str) -> MemoryFacet:
@@ -247,7 +272,7 @@ def to_receipt(text: str | None, key: ReceiptKey) -> IdempotencyReceipt | None:
             outcome=_of(dict)(outcome),
             create_time=_time(create_time),
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise StoredDataInvalidError("a stored receipt is damaged") from error
 
 

@@ -57,7 +57,7 @@ class CreateRecordRequest(_message.Message):
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 32 tags of 1-64 code points after trimming, no control characters. Order does not matter; of tags that
-        differ in case only, one is kept, and those left out do not count.
+        differ in case only, one is kept, and those left out do not count; with them there may be 1,024.
         """
 
     @_builtins.property
@@ -221,8 +221,8 @@ class UpdateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet_mask(self) -> _field_mask_pb2.FieldMask:
-        """REQUIRED with `facet`, and not empty. Top-level field names of MemoryFacet, none of them OUTPUT_ONLY. A named field
-        that is unset in `facet` is cleared; so are all named fields where `facet` is unset.
+        """REQUIRED with `facet`, and not empty; at most 64 paths. Top-level field names of MemoryFacet, none of them
+        OUTPUT_ONLY. A named field that is unset in `facet` is cleared; so are all named fields where `facet` is unset.
         """
 
     def __init__(

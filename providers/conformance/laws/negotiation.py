@@ -142,7 +142,8 @@ def _refuses(hazard: Hazard) -> Law:
         f"004-27, 004-45: a resource unfit by its {hazard} is refused, each time it is asked."
     )
     return law(
-        *(("N-1", "N-2", "N-4", "G-3") if hazard in MARKER_HAZARDS else ("N-1", "N-3", "N-4")),
+        *("N-1", "N-4"),
+        *(("N-2", "G-3", "R-3") if hazard in MARKER_HAZARDS else ("N-3",)),
         capability=Capability.READ,
         hazard=hazard,
         name=f"negotiate_refuses_{hazard}",
@@ -165,6 +166,7 @@ async def _expect_no_service(bench: Bench, project: ProjectKey) -> None:
     calls: dict[str, Callable[[], Awaitable[object]]] = {
         "load": lambda: load(bench.provider, project, "r1"),
         "commit": lambda: commit(bench.provider, late),
+        "ready": lambda: bench.provider.ready(timeout=SECONDS),
     }
     if Capability.REVISIONS in bench.declaration.capabilities:
         calls["revisions"] = lambda: page(bench.provider, project, "r1")

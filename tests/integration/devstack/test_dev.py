@@ -237,6 +237,7 @@ def test_signal_during_the_start_stops_what_was_started(directory: Path) -> None
 def test_secrets_are_for_the_owner_of_the_directory_only(stack: Stack) -> None:
     for name in ("secrets.json", "broker.toml", "keys/signing-key.pem"):
         assert stat.S_IMODE((stack.data / name).stat().st_mode) == 0o600
+    assert stat.S_IMODE((stack.data / "records").stat().st_mode) == 0o700
     secrets = json.loads((stack.data / "secrets.json").read_text())
     printed_text = "\n".join(stack.output)
     assert not any(secret in printed_text for secret in secrets.values())

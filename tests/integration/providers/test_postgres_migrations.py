@@ -192,6 +192,27 @@ async def test_what_was_written_is_not_changed(
         await filled.execute(f"UPDATE memory.{table} SET {column} = {value}")
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE memory.records SET tenant_id = 'another'",
+        "UPDATE memory.records SET project_id = 'another'",
+        "UPDATE memory.records SET record_id = 'another'",
+        "UPDATE memory.counters SET name = 'another'",
+        "UPDATE memory.claims SET key = 'another'",
+        "LOCK TABLE memory.records IN ACCESS EXCLUSIVE MODE",
+    ],
+)
+async def test_the_runtime_role_moves_nothing_to_another_key(
+    postgres_database: Database, sql: str
+) -> None:
+    """004-28: no statement of a broker can carry a row from one tenant into another."""
+    connection = await asyncpg.connect(postgres_database.runtime_dsn)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await connection.execute(f"BEGIN; {sql}")
+    await connection.close()
+
+
 async def test_delivery_columns_of_an_effect_change(filled: asyncpg.Connection) -> None:
     await filled.execute(
         "UPDATE memory.effects SET delivered = true, lease_token = 'x', leased_until = now(),"

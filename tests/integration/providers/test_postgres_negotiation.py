@@ -17,6 +17,9 @@ from tests.fixtures.postgres import Database, PostgresBackend
 
 TOO_MANY = {
     "delete of records": "GRANT DELETE ON memory.records TO {role}",
+    "update of records as a whole": "GRANT UPDATE ON memory.records TO {role}",
+    "update of a record's tenant": "GRANT UPDATE (tenant_id) ON memory.records TO {role}",
+    "update of the name of a counter": "GRANT UPDATE (name) ON memory.counters TO {role}",
     "update of revisions": "GRANT UPDATE ON memory.revisions TO {role}",
     "update of one column of revisions": "GRANT UPDATE (content) ON memory.revisions TO {role}",
     "update of receipts": "GRANT UPDATE ON memory.receipts TO {role}",
@@ -44,6 +47,7 @@ TOO_FEW = {
     "select": "REVOKE SELECT ON memory.claims FROM {role}",
     "insert": "REVOKE INSERT ON memory.revisions FROM {role}",
     "update": "REVOKE UPDATE ON memory.records FROM {role}",
+    "update of one column": "REVOKE UPDATE (state) ON memory.records FROM {role}",
     "marker": "REVOKE SELECT ON memory.resource FROM {role}",
     "version": "REVOKE SELECT ON memory.alembic_version FROM {role}",
     "schema": "REVOKE USAGE ON SCHEMA memory FROM {role}",

@@ -208,6 +208,16 @@ DAMAGES = {
     "a facet with an unknown field": """facet = '{"mood": "good"}'""",
     "a facet with an unknown value": """facet = '{"memory_kind": "rumour"}'""",
     "a facet with text for a number": """facet = '{"confidence": "high"}'""",
+    "a facet with more than a count": """facet = '{"corroboration": 2147483648}'""",
+    "a facet with less than none": """facet = '{"corroboration": -1}'""",
+    "a facet with a time before all times": """facet =
+        '{"expire_time": "0001-01-01T00:00:00+14:00"}'""",
+    "a tag that is none": "tags = '{NULL}'",
+    "tags in two dimensions": "tags = '{{a}, {b}}'",
+    "the end of time": "update_time = 'infinity'",
+    "the beginning of time": "create_time = '-infinity'",
+    "a time before Python's": "update_time = '4000-01-01 BC'",
+    "a time after Python's": "create_time = '20000-01-01'",
     "a facet with no time for a time": """facet = '{"expire_time": "tomorrow"}'""",
 }
 

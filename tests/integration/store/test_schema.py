@@ -108,9 +108,13 @@ async def test_pins_refuse_every_change(postgres_database: Database, sql: str) -
         ("REVOKE INSERT ON knowledge.pins FROM {role}", "insert"),
         ("GRANT DELETE ON knowledge.pins TO {role}", "more rights"),
         ("GRANT UPDATE ON knowledge.pins TO {role}", "more rights"),
+        ("GRANT UPDATE (provider_id) ON knowledge.pins TO {role}", "more rights"),
         ("GRANT CREATE ON SCHEMA knowledge TO {role}", "more rights"),
         ("ALTER TABLE knowledge.pins OWNER TO {role}", "more rights"),
         ("ALTER ROLE {role} SUPERUSER", "more rights"),
+        ("GRANT pg_read_all_data TO {role}", "more rights"),
+        ("DROP TRIGGER pins_kept ON knowledge.pins", "trigger"),
+        ("ALTER TABLE knowledge.pins DISABLE TRIGGER pins_immutable", "trigger"),
     ],
 )
 async def test_what_must_not_be_served_with(
@@ -126,6 +130,7 @@ async def test_what_must_not_be_served_with(
             await check_schema(engine, timeout=10)
     finally:
         await change(postgres_database, f"ALTER ROLE {role} NOSUPERUSER")
+        await change(postgres_database, f"REVOKE pg_read_all_data FROM {role}")
         await engine.dispose()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from broker.domain.facets import (
     EPOCH_MAX,
+    MASK_PATHS_MAX,
     METADATA_BYTES_MAX,
     METADATA_DEPTH_MAX,
     METADATA_KEYS_MAX,
@@ -22,7 +23,7 @@ from broker.domain.facets import (
     tier_of,
 )
 from broker.domain.fields import Violations
-from broker.domain.requests import UNKNOWN, FacetInput
+from broker.domain.requests import TOO_LARGE, UNKNOWN, FacetInput
 from providers.model import MemoryFacet, OriginTier, Sensitivity, SourceType
 
 OPERATOR_TIER = {SourceType.OPERATOR, SourceType.MANUAL}
@@ -106,6 +107,14 @@ def test_metadata_limits() -> None:
     assert refused(FacetInput(metadata={"k": "x" * (room + 1)})) == ["facet.metadata"]
 
 
+def test_metadata_that_was_not_taken_apart() -> None:
+    """001-12: what the edge saw to be too large is told as the limit it passes."""
+    violations: Violations = []
+    check_facet(violations, FacetInput(metadata=TOO_LARGE))
+    check_facet(violations, FacetInput(metadata={"k": "x" * METADATA_BYTES_MAX}))
+    assert len(violations) == 2 and violations[0] == violations[1]
+
+
 def nested(depth: int, kind: str) -> dict[str, object]:
     """Return metadata with this many objects, or lists in one object, inside each other."""
     value: object = 1
@@ -146,6 +155,8 @@ def test_mask_rules() -> None:
         "facet_mask.paths[2]",
         "facet_mask.paths[3]",
     ]
+    assert fields(None, ("subject",) * MASK_PATHS_MAX) == []
+    assert fields(None, ("no",) * (MASK_PATHS_MAX + 1)) == ["facet_mask"]
 
 
 def test_fields_that_no_mask_names_are_not_looked_at() -> None:

@@ -10,6 +10,7 @@ from broker.domain.fields import (
     CONTENT_MAX,
     RATIONALE_MAX,
     TAG_MAX,
+    TAGS_GIVEN_MAX,
     TAGS_MAX,
     TITLE_MAX,
     TYPE_MAX,
@@ -130,6 +131,13 @@ def test_tag_limits() -> None:
     assert violations_of(replace(GOOD, tags=("x" * TAG_MAX,))) == []
     assert violations_of(replace(GOOD, tags=("x" * (TAG_MAX + 1),))) == ["tags[0]"]
     assert violations_of(replace(GOOD, tags=("ok", " "))) == ["tags[1]"]
+
+
+def test_repetitions_of_tags_are_limited_too() -> None:
+    """004-48: one refusal for however many, so that no request keeps the process busy."""
+    assert violations_of(replace(GOOD, tags=("x",) * TAGS_GIVEN_MAX)) == []
+    assert violations_of(replace(GOOD, tags=("x",) * (TAGS_GIVEN_MAX + 1))) == ["tags"]
+    assert violations_of(replace(GOOD, tags=("",) * (TAGS_GIVEN_MAX + 1))) == ["tags"]
 
 
 def test_tags_are_trimmed_deduplicated_and_sorted_without_case() -> None:

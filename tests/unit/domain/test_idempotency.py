@@ -129,6 +129,7 @@ def test_a_token_of_another_request_is_refused() -> None:
         base64.urlsafe_b64encode(orjson.dumps([2, "d", [1]])).decode(),
         base64.urlsafe_b64encode(orjson.dumps([1, "d", [None]])).decode(),
         base64.urlsafe_b64encode(orjson.dumps([1, 2, [1]])).decode(),
+        base64.urlsafe_b64encode(orjson.dumps([1, "d", [True]])).decode(),
         base64.urlsafe_b64encode(b"\xff\xfe").decode(),
     ],
 )

@@ -5,16 +5,19 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+import orjson
 import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.api.v1 import record_pb2, record_service_pb2
-from broker.domain.requests import UNKNOWN, ContentInput, FacetInput, ScopeInput
+from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
+from broker.domain.fields import TAGS_GIVEN_MAX
+from broker.domain.requests import TOO_LARGE, UNKNOWN, ContentInput, FacetInput, ScopeInput
 from broker.server import convert, vocabulary
 from broker.server.vocabulary import Numbers
-from broker.server.wellknown import time_of
+from broker.server.wellknown import put_struct, time_of
 from providers.model import (
     BeliefType,
     ChangeKind,
@@ -199,6 +202,46 @@ def test_unknown_numbers_and_impossible_times_read_as_unknown() -> None:
         *("memory_kind", "delivery_policy", "belief_type", "source_type", "sensitivity"),
         *("expire_time", "portability"),
     ]
+
+
+def test_lists_are_read_no_further_than_their_limits() -> None:
+    """004-48: one request with a million entries must not keep the process from all others."""
+    request = record_service_pb2.UpdateRecordRequest(tags=[""] * 1_000_000)
+    assert len(convert.content_input(request).tags) == TAGS_GIVEN_MAX + 1
+    request.facet_mask.paths.extend([""] * 1_000_000)
+    assert len(convert.mask_paths(request) or ()) == MASK_PATHS_MAX + 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_metadata_within_its_limit_is_always_taken_apart(metadata: dict[str, Any]) -> None:
+    """001-12: the bound of the wire refuses nothing that the bound of JSON takes."""
+    size = len(orjson.dumps(metadata))
+    assert _facet_of(metadata).metadata.ByteSize() <= 4 * size
+
+
+@pytest.mark.parametrize("piece", [[], [[]], {}, {"": {}}, None, True, 0.0, "", {"": 0.0}, ["é"]])
+def test_metadata_full_of_the_smallest_pieces(piece: Any) -> None:
+    """001-12: taken apart up to 8 KiB of JSON, and not at all when a request is full of it."""
+    full = {"k": [piece] * ((METADATA_BYTES_MAX - 8) // (len(orjson.dumps(piece)) + 1))}
+    assert METADATA_BYTES_MAX - 20 <= len(orjson.dumps(full)) <= METADATA_BYTES_MAX
+    request = record_service_pb2.CreateRecordRequest(facet=_facet_of(full))
+    read = convert.facet_input(request)
+    assert read is not None and read.metadata == full
+    request.facet.metadata.CopyFrom(_facet_of({"k": full["k"] * 16}).metadata)
+    read = convert.facet_input(request)
+    assert read is not None and read.metadata is TOO_LARGE
+
+
+def _facet_of(metadata: dict[str, Any]) -> record_pb2.MemoryFacet:
+    facet = record_pb2.MemoryFacet()
+    put_struct(facet.metadata, metadata)
+    return facet
 
 
 @given(st.binary(max_size=400))

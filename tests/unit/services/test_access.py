@@ -31,12 +31,18 @@ from broker.domain.requests import (
     ScopeInput,
 )
 from broker.services.access import ATTEMPTS_MAX
-from providers.errors import OutcomeUnknownError, ProviderUnavailableError
+from providers.errors import (
+    OutcomeUnknownError,
+    ProviderUnavailableError,
+    StoredDataInvalidError,
+)
 from providers.model import Kind, OriginTier, SourceType, Trust
 from providers.requests import (
     CommitOutcome,
     Contended,
     GraphConflict,
+    Loaded,
+    LoadRequest,
     Tombstoned,
 )
 from tests.unit.services.world import CONTENT, SCOPE, World
@@ -139,6 +145,22 @@ async def test_a_replay_revoked_after_its_receipt_was_read_is_refused() -> None:
         world.checks, world.refusals = 0, {number: PermissionMissingError("X")}
         with pytest.raises(PermissionMissingError):
             await world.create()
+
+
+async def test_a_receipt_that_names_nothing_is_damaged_data() -> None:
+    """004-63: a write's receipt names the revision it left."""
+    world = World()
+    await world.create()
+    created = world.provider.load
+
+    async def emptied(request: LoadRequest, *, timeout: float) -> Loaded:
+        loaded = await created(request, timeout=timeout)
+        receipt = None if loaded.receipt is None else replace(loaded.receipt, refs=())
+        return replace(loaded, receipt=receipt)
+
+    world.provider.load = emptied  # type: ignore[method-assign]
+    with pytest.raises(StoredDataInvalidError):
+        await world.create()
 
 
 async def test_permissions_come_before_fields_and_fields_before_the_selection() -> None:
