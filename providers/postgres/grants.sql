@@ -16,7 +16,7 @@ BEGIN
         'GRANT UPDATE (revision, revision_id, previous_revision_id, agent_id, kind, type, title,'
             ' content, rationale, importance, tags, facet, state, trust, source_run_id,'
             ' source_session_id, promoted_decision_id, superseded_by_record_id, reason, change_kind,'
-            ' actor_fingerprint, create_time, update_time) ON memory.records TO %1$I',
+            ' actor_fingerprint, create_time, update_time, search_text) ON memory.records TO %1$I',
         'GRANT UPDATE (value) ON memory.counters TO %1$I',
         'GRANT UPDATE (record_id, tombstone_kind, tombstone_time) ON memory.claims TO %1$I',
         'GRANT UPDATE (delivered, lease_token, leased_until, last_code) ON memory.effects TO %1$I'

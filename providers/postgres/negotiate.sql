@@ -23,7 +23,7 @@ wanted (table_name, privilege) AS (
         'revision', 'revision_id', 'previous_revision_id', 'agent_id', 'kind', 'type', 'title',
         'content', 'rationale', 'importance', 'tags', 'facet', 'state', 'trust', 'source_run_id',
         'source_session_id', 'promoted_decision_id', 'superseded_by_record_id', 'reason',
-        'change_kind', 'actor_fingerprint', 'create_time', 'update_time'
+        'change_kind', 'actor_fingerprint', 'create_time', 'update_time', 'search_text'
     ]) AS c (name)
 ),
 relations AS (
