@@ -152,9 +152,13 @@ def load_settings(file: Path) -> Settings:
 
     Raises:
         pydantic.ValidationError: names each setting that is missing or wrong.
-        OSError, tomllib.TOMLDecodeError: the file cannot be read.
+        OSError, ValueError: the file cannot be read, or is no TOML; names it.
     """
-    return Settings(**tomllib.loads(file.read_text(encoding="utf-8")))
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} is not TOML: {error}") from error
+    return Settings(**found)
 
 
 def verify(settings: Settings, *, development: bool) -> None:

@@ -19,6 +19,7 @@ from providers.address import is_postgres
 
 _TREE = "tree"
 _CONNECTION = "connection"
+_IS_MIGRATOR = text("SELECT CAST(:role AS text) IN (current_user, session_user)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,8 @@ async def migrate(tree: MigrationTree, dsn: str, runtime_role: str) -> None:
         runtime_role: The role the broker runs as. It must exist and be another one.
 
     Raises:
-        ValueError: ``dsn`` is no PostgreSQL address.
+        ValueError: ``dsn`` is no PostgreSQL address, or its role is the runtime role. Nothing was
+            changed.
         sqlalchemy.exc.DBAPIError: The server refused, or cannot be reached. Nothing was changed.
     """
     engine = open_engine(dsn, poolclass=NullPool)
@@ -112,6 +114,8 @@ def run_environment() -> None:
 
 
 def _migrate(connection: Connection, tree: MigrationTree, runtime_role: str) -> None:
+    if connection.execute(_IS_MIGRATOR, {"role": runtime_role}).scalar_one():
+        raise ValueError("the runtime role must be another role than the one that migrates")
     connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": tree.lock})
     config = configuration(tree)
     config.attributes[_CONNECTION] = connection

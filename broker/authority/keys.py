@@ -1,7 +1,6 @@
 """The public keys of issuers: from a file or over https, never older than ten minutes."""
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from broker.authority.fetch import FetchError, fetch_document
 from broker.authority.issuers import KeysFile, KeysUrl
 from broker.authority.jwk import DOCUMENT_BYTES_MAX, VerificationKey, read_key_set
 from broker.domain.errors import KeysUnavailableError
+from broker.telemetry.logs import logger
 
 AGE_S_MAX = 600.0
 """Keys that could not be confirmed for longer are not used."""
@@ -31,7 +31,8 @@ UNKNOWN_KEY_S = 30.0
 FETCH_S = 5.0
 """One fetch may take this long."""
 
-_log = logging.getLogger(__name__)
+UNUSABLE = "key set cannot be used"
+UNFETCHED = "key set cannot be fetched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class FileKeys:
 
     def _complain(self, trouble: str) -> None:
         if self._trouble != trouble:
-            _log.warning("the key set %s cannot be used: %s", self._path.name, trouble)
+            logger("keys").warning(UNUSABLE, what=self._path.name, reason=trouble)
         self._trouble = trouble
 
 
@@ -155,7 +156,7 @@ class HttpsKeys:
         self._monotonic = monotonic
         self._held = _Held()
         self._tried: float | None = None
-        self._failed = False
+        self._trouble: tuple[str, str] | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._client = httpx.AsyncClient(
             verify=context,
@@ -179,7 +180,7 @@ class HttpsKeys:
     async def renewed(self) -> KeySet:
         """Fulfil ``KeySource``; at most one fetch in 30 seconds."""
         await self._attempt(UNKNOWN_KEY_S)
-        if self._failed:
+        if self._trouble is not None:
             raise KeysUnavailableError("the keys of the token's issuer cannot be had now")
         return self._held.usable(self._monotonic())
 
@@ -211,10 +212,16 @@ class HttpsKeys:
                 self._client, self._url, bytes_max=DOCUMENT_BYTES_MAX, seconds=FETCH_S
             )
             self._held.accept(document, self._monotonic())
-            self._failed = False
-        except (FetchError, ValueError) as error:
-            self._failed = True
-            _log.warning("the key set of %s cannot be had: %s", self._host, error)
+            self._trouble = None
+        except FetchError as error:  # its text says nothing of the answer
+            self._complain(UNFETCHED, str(error))
+        except ValueError:
+            self._complain(UNUSABLE, "malformed")
+
+    def _complain(self, event: str, reason: str) -> None:
+        if self._trouble != (event, reason):
+            logger("keys").warning(event, what=self._host, reason=reason)
+        self._trouble = (event, reason)
 
 
 def key_source(keys: KeysFile | KeysUrl, monotonic: Callable[[], float]) -> KeySource:

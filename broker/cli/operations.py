@@ -1,15 +1,18 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import asyncpg
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.config import UnsafeConfigurationError, load_settings, verify, verify_dsn
 from broker.readiness import ConfigurationError
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
@@ -32,6 +35,14 @@ class NotInstalledError(Exception):
     """A command needs an extra that is not installed."""
 
 
+class StackEndedError(Exception):
+    """A development stack cannot start or go on."""
+
+
+class UnreachableError(Exception):
+    """The database of a command does not answer."""
+
+
 REFUSALS: Final = (
     ConfigurationError,
     UnsafeConfigurationError,
@@ -43,6 +54,8 @@ REFUSALS: Final = (
     SQLAlchemyError,
     asyncpg.PostgresError,
     NotInstalledError,
+    StackEndedError,
+    UnreachableError,
 )
 """What an operator can mend: told as one line."""
 
@@ -60,23 +73,42 @@ async def serve(config: Path) -> None:
 
 async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     """Migrate one schema or both, and grant the runtime role its rights."""
-    if schema in (Schema.ALL, Schema.KNOWLEDGE):
-        await migrate_schema(KNOWLEDGE, dsn, runtime_role)
-    if schema in (Schema.ALL, Schema.MEMORY):
-        await adapter(NATIVE).migrate(dsn, runtime_role)
+    verify_dsn("the migration's address", dsn)
+    with _reaching(dsn):
+        if schema in (Schema.ALL, Schema.KNOWLEDGE):
+            await migrate_schema(KNOWLEDGE, dsn, runtime_role)
+        if schema in (Schema.ALL, Schema.MEMORY):
+            await adapter(NATIVE).migrate(dsn, runtime_role)
 
 
 async def init_resource(dsn: str, name: str, resource_id: str, generation: int) -> None:
     """Write the marker of a resource."""
-    await adapter(name).init_resource(dsn, resource_id, generation)
+    verify_dsn("the migration's address", dsn)
+    with _reaching(dsn):
+        await adapter(name).init_resource(dsn, resource_id, generation)
 
 
 async def dev(data: Path, port: int) -> None:
     """Run a development stack."""
     try:
         from broker.devstack.dev import dev as run_stack
+        from broker.devstack.errors import DevStackError
     except ModuleNotFoundError as error:
         raise NotInstalledError(
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
-    await run_stack(data, port=port)
+    try:
+        await run_stack(data, port=port)
+    except DevStackError as error:
+        raise StackEndedError(str(error)) from error
+
+
+@contextmanager
+def _reaching(dsn: str) -> Iterator[None]:
+    """Name host and port of a database that cannot be reached; never role and password."""
+    try:
+        yield
+    except OSError as error:
+        place = urlsplit(dsn).netloc.rpartition("@")[2] or "the host of the address"
+        why = str(error) or type(error).__name__
+        raise UnreachableError(f"PostgreSQL at {place} cannot be reached: {why}") from error

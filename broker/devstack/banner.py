@@ -114,7 +114,7 @@ def grpcurl_steps(address: str, data: DataDirectory) -> list[Step]:
 
 
 def _steps(data: DataDirectory, command: Callable[[_Call], str]) -> Iterator[Step]:
-    for call in _tour(data.records / "memory.json"):
+    for call in _tour(data.memory):
         text = command(call)
         if call.keep is None:
             yield Step(call.title, text)

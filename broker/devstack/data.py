@@ -41,6 +41,7 @@ class DataDirectory:
         postgres: The database server's files.
         settings: What the broker is started with; written anew at every start.
         records: Replies that the commands of the banner keep for each other.
+        memory: The one of them that holds a memory; made beforehand, for its mode to be private.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,6 +56,7 @@ class DataDirectory:
         self.postgres = self.path / "postgres"
         self.settings = self.path / "broker.toml"
         self.records = self.path / "records"
+        self.memory = self.records / "memory.json"
         self._secrets = self.path / "secrets.json"
         # A database server that root starts runs as somebody else, who has to pass through.
         mode = 0o711 if os.geteuid() == 0 else 0o700
@@ -62,7 +64,10 @@ class DataDirectory:
             if not self.path.exists():
                 self.path.mkdir(parents=True)
                 self.path.chmod(mode)
-            self.records.mkdir(mode=0o700, exist_ok=True)
+            self.records.mkdir(exist_ok=True)
+            self.records.chmod(0o700)
+            self.memory.touch(files.PRIVATE)
+            self.memory.chmod(files.PRIVATE)
         except OSError as error:
             raise DevStackError(f"cannot use {self.path}: {error.strerror}") from error
 

@@ -56,6 +56,7 @@ async def dev(
     """
     with _stop_signals(say) as stop:
         try:
+            _require_free_before_making(data_dir, port)
             async with AsyncExitStack() as stack:
                 start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
                 await start.run(stack)
@@ -186,6 +187,12 @@ def _require_free(port: int) -> None:
             raise DevStackError(
                 f"port {port} cannot be used ({error.strerror}); choose another with --port"
             ) from error
+
+
+def _require_free_before_making(data_dir: Path, port: int) -> None:
+    """Refuses a taken port while there is nothing yet that could be left half made."""
+    if not data_dir.exists():
+        _require_free(port)
 
 
 @contextmanager

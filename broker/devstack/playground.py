@@ -24,7 +24,7 @@ def ensure(path: Path) -> bool:
     """Writes the shipped file where there is none, and says whether it did."""
     if path.exists():
         return False
-    files.replace(path, template())
+    files.replace(path, template(), files.PRIVATE)
     return True
 
 
@@ -50,7 +50,7 @@ def edited(path: Path) -> Iterator[Any]:
     yield loaded
     changed = yaml.safe_dump(loaded, sort_keys=False, allow_unicode=True)
     document.parse(changed)
-    files.replace(path, changed)
+    files.replace(path, changed, files.PRIVATE)
 
 
 def grant(path: Path, *, subject: str, role: str, tenant: str, project: str | None = None) -> None:

@@ -197,13 +197,21 @@ class AccessPath:
         return Settled(None, receipt, loaded)
 
     async def _commit(self, access: Access, write_set: WriteSet) -> CommitOutcome:
-        """Commit out of reach of the caller's cancellation: what was sent runs to its end."""
+        """Commit out of reach of the caller's cancellation: what was sent runs to its end.
+
+        A caller who goes away meanwhile keeps its place until then, so that nobody can have more
+        commits running than calls. The commit's own timeout bounds that.
+        """
         timeout = access.timeout()
         access.call.commit_sent = True
         task = asyncio.ensure_future(access.bound.provider.commit(write_set, timeout=timeout))
         self._commits.add(task)
         task.add_done_callback(self._commit_done)
-        outcome = await asyncio.shield(task)
+        try:
+            outcome = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait({task})
+            raise
         access.call.commit_sent = isinstance(outcome, Committed)
         return outcome
 

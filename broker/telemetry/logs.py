@@ -79,18 +79,16 @@ def _dumps(event: EventDict, **_options: Any) -> bytes:
 
 
 class _LibraryHandler(logging.Handler):
-    """Writes what came through the standard library's loggers.
+    """Writes what came through the standard library's loggers: libraries, never our own packages.
 
-    Texts of other packages may hold input and are left out; of our own the template is shown, which
-    is a constant of the code, without what would be filled in.
+    Their texts may hold input and are left out.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        own = record.name.partition(".")[0] in OWN_PACKAGES
         structlog.get_logger().log(
             record.levelno,
-            str(record.msg) if own else "library_message",
+            "library_message",
             logger=record.name,
             **{
                 "location": f"{record.module}:{record.lineno}",

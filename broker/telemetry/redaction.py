@@ -35,8 +35,10 @@ ALLOWED_KEYS: Final = frozenset(
         "port",
         "provider_id",
         "signal",
+        "sqlstate",
         "state",
         "version",
+        "what",
         "workers",
     }
 )

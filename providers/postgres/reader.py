@@ -40,8 +40,12 @@ def check_marker(resource: ResourceIdentity, resource_id: object, generation: ob
     Raises:
         ResourceMismatchError: They differ, or there is no marker. Not retryable.
     """
-    if resource.resource_id != resource_id or resource.generation != generation:
-        raise ResourceMismatchError("the live resource is not the configured one")
+    if resource_id is None:
+        raise ResourceMismatchError("the live resource has no marker: run broker init-resource")
+    if resource.resource_id != resource_id:
+        raise ResourceMismatchError("the live resource has another resource id than configured")
+    if resource.generation != generation:
+        raise ResourceMismatchError("the live resource is of another generation than configured")
 
 
 async def ready(link: Link, resource: ResourceIdentity) -> None:

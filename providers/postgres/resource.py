@@ -21,12 +21,18 @@ async def init_resource(dsn: str, resource_id: str, generation: int) -> None:
     Raises:
         NegotiationRefusedError: There is a marker already; its ``fact`` is ``marker``. Nothing was
             written. Not retryable.
+        NegotiationRefusedError: The database is not migrated; its ``fact`` is ``schema``. Nothing
+            was written. Not retryable.
         asyncpg.PostgresError: The server refused. Nothing was written.
         OSError: The server cannot be reached. Retryable.
     """
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute(_INSERT, resource_id, generation)
+    except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError) as error:
+        raise NegotiationRefusedError(
+            "the database is not migrated: run broker migrate first", fact="schema"
+        ) from error
     except asyncpg.UniqueViolationError as error:
         raise NegotiationRefusedError("the resource has a marker already", fact="marker") from error
     finally:

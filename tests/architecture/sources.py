@@ -6,18 +6,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("broker/api/", "broker/owners/")
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+# What a change may add. Anything else that lies about untracked, such as a log, is left alone.
+ADDED = tuple(
+    f"*.{kind}"
+    for kind in ("py", "pyi", "sql", "proto", "mako", "md", "toml", "yaml", "json", "lock")
+)
 
 
 def tracked() -> list[str]:
-    """Names every file that git knows or would add, relative to the root."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    names = (name for name in listed.split("\0") if name)
+    """Names the files that git knows, and new ones of a kind in ``ADDED``, from the root."""
+    names = {*_listed("--cached"), *_listed("--others", "--exclude-standard", "--", *ADDED)}
     return sorted(name for name in names if (ROOT / name).is_file())
 
 
@@ -39,3 +37,10 @@ def text(name: str) -> str | None:
         return (ROOT / name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def _listed(*options: str) -> list[str]:
+    done = subprocess.run(
+        ["git", "ls-files", "-z", *options], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return done.stdout.split("\0")[:-1]

@@ -215,8 +215,8 @@ class UpdateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """New values of the fields that `facet_mask` names. Other fields must keep their rules and be the same in a retry,
-        but are not taken; OUTPUT_ONLY fields are ignored. Unset, with no mask: the facet is kept.
+        """New values of the fields that `facet_mask` names. All other fields are ignored, also in a retry. Unset, with no
+        mask: the facet is kept.
         """
 
     @_builtins.property

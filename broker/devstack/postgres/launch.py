@@ -12,6 +12,7 @@ from broker.devstack.postgres.client import Client
 from broker.devstack.postgres.cluster import Cluster
 from broker.devstack.postgres.errors import PostgresError, PostgresStartError, with_log
 from broker.devstack.postgres.lock import DirectoryLock
+from broker.devstack.postgres.placement import LOCK
 from broker.devstack.postgres.process import Postmaster
 
 HOST = "127.0.0.1"
@@ -51,7 +52,7 @@ class Launch:
             PostgresInUseError: Another server uses the cluster.
             PostgresStartError: The server did not start.
         """
-        lock = DirectoryLock(self.cluster.home / "lock")
+        lock = DirectoryLock(self.cluster.home / LOCK)
         try:
             self.cluster.prepare()
             wished = self.port or self.wished_port

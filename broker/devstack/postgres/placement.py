@@ -9,7 +9,9 @@ user's is ever opened up for that. Instead:
 3. otherwise a place is made below the fallback directory, and ``relocated`` is set to it.
 
 The link keeps the data between starts, also when the project is moved. Deleting the data
-directory gives a fresh cluster next time; the file ``origin`` tells whose the old one was.
+directory gives a fresh cluster next time; the file ``origin`` tells whose the old one was, so that
+``orphans`` can remove it. Where the file system allows, the data directory holds a hard link to
+that file: a directory that was moved is told from one that is gone.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from broker.devstack.postgres.errors import PostgresStartError
 FALLBACK_DIRECTORY = Path("/var/lib/knowledge-broker-dev")
 CLUSTER = "cluster"
 POINTER = "relocated"
+ORIGIN = "origin"
+LOCK = "lock"
+PREFIX = "cluster-"
 
 
 def settle(asked: Path, account: Account, fallback: Path) -> Path:
@@ -44,8 +49,8 @@ def settle(asked: Path, account: Account, fallback: Path) -> Path:
         return asked
     pointer = asked / POINTER
     if pointer.is_symlink():
-        return _safe_for_root(pointer.readlink())
-    if _is_safe(asked) and account.can_enter(asked):
+        return _relocated(asked, pointer)
+    if is_safe(asked) and account.can_enter(asked):
         return asked
     if (asked / CLUSTER).exists():
         raise PostgresStartError(
@@ -71,7 +76,8 @@ def _make(path: Path, mode: int) -> None:
         path.chmod(mode)
 
 
-def _is_safe(path: Path) -> bool:
+def is_safe(path: Path) -> bool:
+    """Tells whether it is a directory, no link to one, that this account alone can write to."""
     status = path.lstat()
     return (
         stat.S_ISDIR(status.st_mode)
@@ -81,21 +87,41 @@ def _is_safe(path: Path) -> bool:
 
 
 def _safe_for_root(path: Path) -> Path:
-    if not path.is_absolute() or not _is_safe(path):
+    if not path.is_absolute() or not is_safe(path):
         raise PostgresStartError(f"{path} is not a directory that root alone can write to")
     return path
 
 
+def _relocated(asked: Path, pointer: Path) -> Path:
+    """Follows the link, and notes from where."""
+    place = pointer.readlink()
+    try:
+        _safe_for_root(place)
+    except FileNotFoundError:
+        raise PostgresStartError(
+            f"the cluster of {asked} is gone from {place}; delete {asked} to begin anew"
+        ) from None
+    _note(place / ORIGIN, asked)
+    return place
+
+
+def _note(origin: Path, asked: Path) -> None:
+    """Writes down whose cluster it is, and links the note into the data directory."""
+    note = os.fsencode(asked) + b"\n"
+    if not origin.exists() or origin.read_bytes() != note:
+        origin.touch(0o600)
+        origin.write_bytes(note)  # in place: the link stays one
+    with suppress(OSError):  # there already, or on another file system
+        os.link(origin, asked / ORIGIN)
+
+
 def _relocate(asked: Path, pointer: Path, fallback: Path) -> Path:
-    place = Path(tempfile.mkdtemp(prefix="cluster-", dir=fallback))
+    place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=fallback))
     place.chmod(0o711)
-    origin = place / "origin"
-    origin.touch(0o600)
-    origin.write_bytes(os.fsencode(asked) + b"\n")
     try:
         pointer.symlink_to(place)
     except FileExistsError:  # another launcher was faster
-        origin.unlink()
         place.rmdir()
-        return _safe_for_root(pointer.readlink())
+        return _relocated(asked, pointer)
+    _note(place / ORIGIN, asked)
     return place

@@ -15,6 +15,7 @@ from broker.devstack.postgres.binaries import installation
 from broker.devstack.postgres.cluster import SUPERUSER, Cluster
 from broker.devstack.postgres.errors import PostgresError, PostgresStartError
 from broker.devstack.postgres.launch import HOST, Launch, Running
+from broker.devstack.postgres.orphans import remove_orphans
 from broker.devstack.postgres.placement import FALLBACK_DIRECTORY, settle
 
 _DEFAULTS = {"max_connections": "100"}
@@ -209,6 +210,7 @@ class PostgresServer:
     def _launch(self) -> Running:
         account = Account.for_this_process()
         home = settle(self.data_dir, account, self._fallback)
+        remove_orphans(account, self._fallback)
         programs = installation(account, self._fallback) / "bin"
         self._cluster = Cluster(home, account, programs)
         return Launch(

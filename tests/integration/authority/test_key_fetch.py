@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from broker.authority import keys as keys_module
 from broker.authority.issuers import KeysUrl, TrustedIssuer
@@ -137,9 +138,29 @@ REFUSED = {
 async def test_answers_that_are_refused(server: KeyServer, keys: KeySource, name: str) -> None:
     """004-12: nothing but one plain, small, well-formed answer counts; nothing is followed."""
     server.answer = REFUSED[name]
-    with pytest.raises(KeysUnavailableError):
+    with capture_logs() as logs, pytest.raises(KeysUnavailableError):
         await keys.current()
     assert len(server.requests) == 1
+    (line,) = logs
+    assert line["event"] in {"key set cannot be used", "key set cannot be fetched"}
+    assert "html" not in str(line)
+
+
+async def test_trouble_is_told_when_it_changes(
+    server: KeyServer, keys: KeySource, clocks: forge.Clocks
+) -> None:
+    """An operator reads once why keys cannot be had, not at each attempt."""
+    with capture_logs() as logs:
+        for name in ("error", "error", "not_json", "not_json", "error"):
+            server.answer = REFUSED[name]
+            with pytest.raises(KeysUnavailableError):
+                await keys.current()
+            clocks.advance(5)
+    assert [line["reason"] for line in logs] == [
+        "the answer has status 500",
+        "malformed",
+        "the answer has status 500",
+    ]
 
 
 async def test_redirects_are_not_followed(server: KeyServer, keys: KeySource) -> None:

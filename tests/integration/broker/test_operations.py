@@ -145,14 +145,15 @@ def test_commands_that_cannot_be_carried_out_say_why_in_one_line(
     runtime = operated.database.runtime_dsn
     cases = [
         (operated.migrate, {}, (DSN,)),
-        (operated.migrate, {DSN: "mysql://127.0.0.1/name"}, ("PostgreSQL",)),
-        (operated.migrate, {DSN: away}, ()),
+        (operated.migrate, {DSN: "mysql://127.0.0.1/name"}, ("postgresql://",)),
+        (operated.migrate, {DSN: away}, ("127.0.0.1:1",)),
         (operated.migrate, {DSN: gone}, ("no_such_database",)),
-        (operated.migrate, {DSN: runtime}, ("permission denied",)),
+        (operated.migrate, {DSN: runtime}, ("another role than",)),
+        ((*operated.migrate[:2], "postgres"), {DSN: runtime}, ("permission denied",)),
         ((*operated.migrate[:2], "nobody_at_all"), {DSN: operated.owner_dsn}, ("nobody_at_all",)),
         (INIT, {}, (DSN,)),
-        (INIT, {DSN: away}, ()),
-        (INIT, {DSN: operated.owner_dsn}, ("memory.resource",)),
+        (INIT, {DSN: away}, ("127.0.0.1:1",)),
+        (INIT, {DSN: operated.owner_dsn}, ("run broker migrate first",)),
         ((*INIT, "--adapter", "mongo"), {DSN: operated.owner_dsn}, ("mongo",)),
     ]
     for arguments, environment, words in cases:

@@ -1,6 +1,7 @@
 """A broker process among its peers: how it ends, what health says, TLS, and several providers."""
 
 import asyncio
+import json
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,6 +158,15 @@ async def test_health_tells_when_a_peer_goes_and_comes_back(
             await health_becomes(channel, SERVING)
             await new_record(own, channel)
         assert own.broker.stop() == 0
+        told = [json.loads(line) for line in own.broker.log().splitlines()]
+        states = [line for line in told if line.get("event") == "readiness"]
+        assert [(line["state"], line.get("what")) for line in states] == [
+            ("serving", None),
+            ("not_serving", "store"),
+            ("serving", None),
+            ("not_serving", "provider/native"),
+            ("serving", None),
+        ]
 
 
 # -------------------- TLS

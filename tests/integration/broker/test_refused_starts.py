@@ -1,7 +1,9 @@
 """Starts that must not be: one readable line for the operator, and an exit code that says so."""
 
 import asyncio
+import re
 import socket
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,33 @@ def twice(settings: Settings) -> None:
 def plaintext_owner(settings: Settings) -> None:
     """Call the owner without TLS, as the development stack does."""
     settings["owner"] = {"address": settings["owner"]["address"], "plaintext_loopback": True}
+
+
+def changed_dsn(path: Sequence[str | int], change: Callable[[str], str]) -> Change:
+    """Change the address below a place in the settings."""
+
+    def changed(settings: Settings) -> None:
+        place: Any = settings
+        for step in path:
+            place = place[step]
+        place["dsn"] = change(place["dsn"])
+
+    return changed
+
+
+def wrong_password(*path: str | int) -> Change:
+    """Log in with a password that is not the role's."""
+    return changed_dsn(path, lambda dsn: re.sub(r":[^:@/]+@", ":hush-hush@", dsn))
+
+
+def malformed(*path: str | int) -> Change:
+    """Give a parameter a value that it cannot have."""
+    return changed_dsn(path, lambda dsn: f"{dsn.partition('?')[0]}?sslmode=hush-hush")
+
+
+def strange(*path: str | int) -> Change:
+    """Give a parameter that there is none of."""
+    return changed_dsn(path, lambda dsn: f"{dsn}&hush=1")
 
 
 PROVIDER = ("providers", 0)
@@ -100,6 +129,14 @@ UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "far_provider_without_tls": (put(FAR, *OPTIONS, "dsn"), ("native", "sslmode=verify-full")),
     "store_of_another_kind": (put("mysql://127.0.0.1/name", "store", "dsn"), ("store.dsn",)),
+    "store_with_a_malformed_address": (malformed("store"), ("store.dsn", "address")),
+    "store_with_an_unknown_parameter": (
+        strange("store"),
+        ("store.dsn", "address"),
+    ),
+    "store_with_a_wrong_password": (wrong_password("store"), ("store.dsn", "password", "28P01")),
+    "provider_with_a_malformed_address": (malformed(*OPTIONS), ("native", "address")),
+    "provider_with_a_wrong_password": (wrong_password(*OPTIONS), ("native", "password")),
     "unusable_port": (put("127.0.0.1:99999", "server", "listen"), ("server.listen",)),
     "bad_metrics_address": (put("metrics", "server", "metrics_listen"), ("metrics_listen",)),
 }
@@ -139,7 +176,7 @@ def test_a_file_that_cannot_be_read_is_told(
     assert refused.code > 0
     assert "Traceback" not in refused.said
     if trouble != "folder":  # the parser of the command line tells of that one
-        refused.refused_with()
+        refused.refused_with("broker.toml")
 
 
 @pytest.mark.parametrize("setting", ["listen", "metrics_listen"])
@@ -177,6 +214,11 @@ SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
     "pins_belong_to_the_role": (OWNER("knowledge.pins"), ("store", "rights")),
     "pins_may_not_be_read": ("REVOKE SELECT ON knowledge.pins FROM {role}", ("store",)),
     "schema_may_not_be_used": ("REVOKE USAGE ON SCHEMA knowledge FROM {role}", ("store",)),
+    "pins_guard_is_off": (
+        "ALTER TABLE knowledge.pins DISABLE TRIGGER pins_immutable",
+        ("store", "trigger"),
+    ),
+    "pins_guard_is_gone": ("DROP TRIGGER pins_kept ON knowledge.pins", ("store", "trigger")),
     "memory_at_another_revision": (
         "UPDATE memory.alembic_version SET version_num = '0000'",
         ("providers", "native", "0000"),
@@ -190,14 +232,14 @@ SPOILT: dict[str, tuple[str, tuple[str, ...]]] = {
         "ALTER TABLE memory.revisions DISABLE TRIGGER revisions_are_kept",
         ("providers", "native", "trigger"),
     ),
-    "marker_absent": (f"DELETE FROM {MARKER}", ("providers", "native")),
+    "marker_absent": (f"DELETE FROM {MARKER}", ("providers", "native", "init-resource")),
     "marker_of_another_generation": (
         f"UPDATE {MARKER} SET generation = 2",
-        ("providers", "native"),
+        ("providers", "native", "generation"),
     ),
     "marker_of_another_resource": (
         f"UPDATE {MARKER} SET resource_id = 'another'",
-        ("providers", "native"),
+        ("providers", "native", "resource id"),
     ),
 }
 

@@ -1,9 +1,7 @@
 """PostgreSQL frozen, and killed: on a server of this file's own, with a broker of its own."""
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -12,7 +10,7 @@ import pytest
 from broker.devstack.postgres import PostgresServer
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.own_broker import NOT_SERVING, SERVING, health_becomes, own_broker
-from tests.fixtures.postgres import SETTINGS, Database, PostgresBackend
+from tests.fixtures.postgres import SETTINGS, Database, PostgresBackend, server_directory
 from tests.fixtures.postgres_faults import frozen, restart
 from tests.fixtures.record_requests import (
     Refused,
@@ -30,8 +28,8 @@ from tests.fixtures.stored_history import assert_whole
 def server() -> Iterator[PostgresServer]:
     """A server that only this file uses."""
     with (
-        tempfile.TemporaryDirectory(prefix="broker-test-pg-") as directory,
-        PostgresServer(Path(directory) / "data", settings=SETTINGS) as running,
+        server_directory() as directory,
+        PostgresServer(directory / "data", settings=SETTINGS) as running,
     ):
         yield running
 

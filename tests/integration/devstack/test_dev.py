@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import signal
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import asyncpg
@@ -200,6 +202,25 @@ def test_port_in_use_is_refused_before_anything_starts(directory: Path) -> None:
     assert "choose another with --port" in message
 
 
+@pytest.mark.parametrize("trouble", ["port", "place", "in use", "playground"])
+def test_what_a_person_can_mend_is_told_in_one_line(directory: Path, trouble: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, ExitStack() as held:
+        port = taken.getsockname()[1] if trouble == "port" else 0
+        if trouble == "place":
+            directory.touch()
+        elif trouble == "in use":
+            directory.mkdir()
+            fcntl.flock(held.enter_context((directory / "lock").open("w")), fcntl.LOCK_EX)
+        elif trouble == "playground":
+            directory.mkdir()
+            (directory / "playground.yaml").write_text("tenants: 1\nmore: 2\n")
+        refused = Stack(directory, port, real=True)
+        assert refused.end() == 1
+    (line,) = refused.output
+    assert line.startswith("broker: ")
+    assert directory.exists() is (trouble != "port")
+
+
 def test_invalid_playground_is_told_entry_by_entry(directory: Path) -> None:
     directory.mkdir()
     (directory / "playground.yaml").write_text("catalog: {}\ntenants: {acme: {projcts: {}}}\n")
@@ -235,7 +256,13 @@ def test_signal_during_the_start_stops_what_was_started(directory: Path) -> None
 
 
 def test_secrets_are_for_the_owner_of_the_directory_only(stack: Stack) -> None:
-    for name in ("secrets.json", "broker.toml", "keys/signing-key.pem"):
+    for name in (
+        "records/memory.json",
+        "playground.yaml",
+        "secrets.json",
+        "broker.toml",
+        "keys/signing-key.pem",
+    ):
         assert stat.S_IMODE((stack.data / name).stat().st_mode) == 0o600
     assert stat.S_IMODE((stack.data / "records").stat().st_mode) == 0o700
     secrets = json.loads((stack.data / "secrets.json").read_text())
