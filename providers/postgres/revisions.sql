@@ -1,6 +1,6 @@
 -- A page of one record's history, newest first, and the head it belongs to. No row when there is no
--- marker; one row without a revision when agent and record do not match, the record is forgotten, or nothing is
--- left.
+-- marker; one row without a revision when agent and record do not match, the record is forgotten, or
+-- nothing is left.
 --
 -- $1 tenant  $2 project  $3 agent  $4 record  $5 only below this revision  $6 number of rows
 SELECT

@@ -16,8 +16,6 @@ REVISIONS = _read("revisions.sql")
 NEGOTIATE = _read("negotiate.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
-MARKER = "SELECT resource_id, generation FROM memory.resource"
-
 WALK = 500
 """How many heads a search for text looks through before it asks the index of the text."""
 
@@ -48,7 +46,6 @@ SEARCH_PROJECT = _search("search.sql", one_agent=False)
 SEARCH_TEXT_AGENT = _search("search_text.sql", one_agent=True)
 SEARCH_TEXT_PROJECT = _search("search_text.sql", one_agent=False)
 
-
 _NO_KEYS: list[str] = []
 _NO_ROWS = "[]"
 
@@ -69,3 +66,8 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     )
     await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4)
     await connection.fetch(REVISIONS, None, None, None, None, None, 0)
+    nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None)
+    for statement in (SEARCH_AGENT, SEARCH_PROJECT):
+        await connection.fetch(statement, *nothing)
+    for statement in (SEARCH_TEXT_AGENT, SEARCH_TEXT_PROJECT):
+        await connection.fetch(statement, *nothing, None)

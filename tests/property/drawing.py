@@ -1,9 +1,12 @@
 """What the property tests draw: small vocabularies, so that things meet, and odd characters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import Any, TypeVar
+from unicodedata import normalize
 
 from hypothesis import strategies as st
 
@@ -23,6 +26,14 @@ PROJECTS = ("p1", "p10")
 ALPHABET = (
     "aAbBsS%_\\'\"* \u00df\u017fiI\u0130\u0131\u0301\u00e9\u00c9\u0307f\ufb01\u03a3\u03c2\u03c3"
     "\uff21\u77e5\u8b58\uc9c0\u1109\U0001f600\u2000\u2001"
+)
+SPELLINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    str.swapcase,
+    str.upper,
+    str.casefold,
+    partial(normalize, "NFD"),
+    partial(normalize, "NFC"),
 )
 TEXT = st.text(ALPHABET, max_size=6)
 NEEDLE = st.one_of(st.text(ALPHABET, max_size=3), st.sampled_from(["abs", "sss", "assb"]))

@@ -46,6 +46,7 @@ from tests.property.drawing import (
     RECORDS,
     REST,
     RUNS,
+    SPELLINGS,
     Change,
     Rest,
     Step,
@@ -167,9 +168,11 @@ class ProvidersAgree(RuleBasedStateMachine):
         number=st.integers(0, 1000),
         cut=st.none() | st.integers(0, 6),
         tagged=often(0, 1, 2),
+        spell=st.sampled_from(SPELLINGS),
     )
     def search(
         self,
+        *,
         project_id: str,
         agent_id: str | None,
         filters: dict[str, Any],
@@ -178,13 +181,14 @@ class ProvidersAgree(RuleBasedStateMachine):
         number: int,
         cut: int | None,
         tagged: int,
+        spell: Callable[[str], str],
     ) -> None:
         """Ask with any filters, often for what somebody has, after any page."""
         had = self.met[number % len(self.met)].current.content if self.met else None
         if cut is not None and had is not None:
-            filters["text"] = had.content[cut : cut + 4].swapcase()
+            filters["text"] = spell(had.content[cut : cut + 4])
         if tagged and had is not None:
-            filters["tags"] = had.tags[:tagged]
+            filters["tags"] = tuple(map(spell, had.tags[:tagged]))
         end = position(self.met[after % len(self.met)]) if after is not None and self.met else None
         request = SearchRequest(
             project=self._project(project_id), agent_id=agent_id, limit=limit, after=end, **filters

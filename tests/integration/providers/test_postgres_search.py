@@ -15,7 +15,7 @@ from providers.model import Kind, ProjectKey
 from providers.postgres import search
 from providers.postgres.connections import Link
 from providers.postgres.provider import PostgresMemoryProvider
-from providers.postgres.statements import LOAD, WALK
+from providers.postgres.statements import WALK
 from providers.requests import Committed, SearchPosition, SearchRequest
 from tests.fixtures.postgres import Database, PostgresBackend
 
@@ -176,24 +176,6 @@ async def test_an_index_is_used_before_the_table_was_ever_analyzed(
     """004-67: a plan made for an empty table walks through nothing when it has grown."""
     found = await steps(postgres_database, asking(text="needle"))
     assert {each.index for each in found} >= {"records_search_text", "records_pkey"}
-
-
-async def test_lookups_by_key_are_not_planned_over_the_order_of_a_search(
-    postgres_database: Database,
-) -> None:
-    """004-35: what a search is read from serves no other statement."""
-    connection = await asyncpg.connect(
-        postgres_database.admin_dsn, server_settings={"enable_seqscan": "off"}
-    )
-    nothing: list[str] = []
-    rows = await connection.fetch(
-        f"EXPLAIN (GENERIC_PLAN) {LOAD}",
-        *("t", "p", nothing, None, None, nothing, [], nothing, nothing, None),
-    )
-    await connection.close()
-    plan = "\n".join(row[0] for row in rows)
-    assert "records_pkey" in plan
-    assert "_order" not in plan and "records_search_text" not in plan
 
 
 async def test_what_is_searched_is_kept_with_the_head(

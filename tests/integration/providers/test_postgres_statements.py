@@ -11,7 +11,13 @@ from providers.errors import StoredDataInvalidError
 from providers.model import Claim, ClaimRelease, ProjectKey, ReceiptKey, RevisionRef
 from providers.postgres import statements
 from providers.postgres.provider import PostgresMemoryProvider
-from providers.requests import Committed, LoadRequest, RevisionsRequest, StaleRevision
+from providers.requests import (
+    Committed,
+    LoadRequest,
+    RevisionsRequest,
+    SearchRequest,
+    StaleRevision,
+)
 from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_proxy import PostgresProxy, proxied
 
@@ -85,6 +91,12 @@ async def test_reads_are_one_trip(counted: PostgresMemoryProvider, wire: Postgre
     wire.types.clear()
     await counted.revisions(HISTORY, timeout=SECONDS)
     assert wire.types == ONE_TRIP
+    for agent_id in ("a1", None):
+        for text in (None, "va", "Java"):
+            wire.types.clear()
+            asked = SearchRequest(project=PROJECT, agent_id=agent_id, text=text)
+            await counted.search(asked, timeout=SECONDS)
+            assert wire.types == ONE_TRIP
 
 
 # -------------------- plans
