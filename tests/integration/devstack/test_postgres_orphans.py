@@ -17,8 +17,6 @@ from broker.devstack.postgres.placement import settle
 
 ACCOUNT = Account.for_this_process()
 
-pytestmark = pytest.mark.skipif(not ACCOUNT.is_other, reason="only root's clusters are elsewhere")
-
 
 @pytest.fixture
 def workspace() -> Iterator[Path]:
@@ -115,3 +113,17 @@ def test_a_cluster_that_is_gone_is_told(workspace: Path) -> None:
     shutil.rmtree(place)
     with pytest.raises(PostgresStartError, match="to begin anew"):
         settle(data, ACCOUNT, workspace / "fallback")
+
+
+def test_a_directory_that_the_account_can_enter_keeps_its_cluster(workspace: Path) -> None:
+    """For an ordinary user that is every directory, so there is nothing to sweep."""
+    assert settle(workspace / "open", ACCOUNT, workspace / "fallback") == workspace / "open"
+    if not ACCOUNT.is_other:
+        data = workspace / "closed" / "mine"
+        assert settle(data, ACCOUNT, workspace / "fallback") == data
+    assert sweep(workspace) == 0
+
+
+if not ACCOUNT.is_other:  # the tests above have no subject: only root's clusters lie elsewhere
+    for _name in [each for each in globals() if each.startswith("test_") and "enter" not in each]:
+        del globals()[_name]
