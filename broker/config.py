@@ -215,7 +215,19 @@ def load_settings(file: Path) -> Settings:
         pydantic.ValidationError: names each setting that is missing or wrong.
         OSError, ValueError: the file cannot be read, or is no TOML; names it.
     """
-    return parse_settings(file.read_text(encoding="utf-8"), named=str(file))
+    return parse_settings(read_settings(file), named=str(file))
+
+
+def read_settings(file: Path) -> str:
+    """Read the text of a settings file.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is no text; names it.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not TOML: it is not UTF-8") from error
 
 
 def parse_settings(text: str, *, named: str) -> Settings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.config import Settings, parse_settings, verify
+from broker.config import Settings, parse_settings, read_settings, verify
 from broker.supervision.child import Launch
 from broker.supervision.messages import READY, provider_name
 from broker.supervision.port import reserved
@@ -44,7 +44,7 @@ def reserved_start(config: Path, workers: int | None) -> Iterator[Start]:
         What ``parse_settings`` and ``verify`` raise.
         OSError: the file cannot be read, or an address cannot be listened on.
     """
-    text = config.read_text(encoding="utf-8")
+    text = read_settings(config)
     settings = parse_settings(text, named=str(config))
     if workers is not None:
         server = settings.server.model_copy(update={"workers": workers})
