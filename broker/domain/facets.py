@@ -14,7 +14,7 @@ from broker.domain.authority import Authorized
 from broker.domain.errors import SourceNotAllowedError, Violation
 from broker.domain.fields import Violations, check_text, check_unit, is_storable
 from broker.domain.requests import TOO_LARGE, UNKNOWN, FacetInput, TooLarge
-from providers.model import MemoryFacet, OriginTier, SourceType
+from providers.model import MemoryFacet, OriginTier, Sensitivity, SourceType
 
 NAMESPACE_MAX: Final = 256
 SUBJECT_MAX: Final = 512
@@ -48,6 +48,7 @@ _AGENT_SOURCES: Final = frozenset(
         SourceType.ORCHESTRATION,
     }
 )
+_SENSITIVITY_ORDER: Final = tuple(Sensitivity)
 _TIER_ORDER: Final = (OriginTier.EXTERNAL, OriginTier.AGENT, OriginTier.OPERATOR)
 
 
@@ -196,6 +197,23 @@ def capped_tier(facet: MemoryFacet, cap: OriginTier) -> MemoryFacet:
     """Return the facet with its tier lowered to ``cap`` where it is above it."""
     held = facet.origin_tier or OriginTier.EXTERNAL
     return replace(facet, origin_tier=min(held, cap, key=_TIER_ORDER.index))
+
+
+def at_least_as_sensitive(
+    facet: MemoryFacet | None, as_facet: MemoryFacet | None
+) -> MemoryFacet | None:
+    """Return the facet with its sensitivity raised to another's where that is above it."""
+    held, wanted = _sensitivity(facet), _sensitivity(as_facet)
+    if _SENSITIVITY_ORDER.index(wanted) <= _SENSITIVITY_ORDER.index(held):
+        return facet
+    base = facet or MemoryFacet(origin_tier=OriginTier.EXTERNAL)
+    return replace(base, sensitivity=wanted)
+
+
+def _sensitivity(facet: MemoryFacet | None) -> Sensitivity:
+    """Return how sensitive a record is; not stated counts as internal."""
+    stated = None if facet is None else facet.sensitivity
+    return stated or Sensitivity.INTERNAL
 
 
 def _given(given: FacetInput, names: tuple[str, ...], base: MemoryFacet) -> MemoryFacet:

@@ -10,7 +10,7 @@ from typing import Final
 
 from broker.domain.authority import Authorized, Permission
 from broker.domain.errors import PermissionMissingError, TokenBoundError
-from broker.domain.facets import capped_tier
+from broker.domain.facets import at_least_as_sensitive, capped_tier
 from broker.domain.records import Stamp, state_not_allowed, successor
 from broker.domain.requests import RejectKind
 from providers.model import (
@@ -175,12 +175,13 @@ def restored(
 ) -> HeadPut:
     """Return a new head with the content set of an earlier revision: active, pending, no link.
 
-    REJECTED survives. The facet is kept, so that nothing is raised or made less sensitive; its tier
-    is no higher than that of who restores.
+    REJECTED survives. The facet is kept, but for two things: the text that comes back is as
+    sensitive as it was, and the tier is no higher than that of who restores.
     """
     before = record.current
     check_allowed(before, Verb.RESTORE)
-    facet = before.facet if before.facet is None else capped_tier(before.facet, tier_cap)
+    facet = at_least_as_sensitive(before.facet, source.facet)
+    facet = facet if facet is None else capped_tier(facet, tier_cap)
     after = replace(
         before,
         content=source.content,

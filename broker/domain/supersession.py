@@ -19,7 +19,10 @@ from providers.model import ChangeKind, HeadPut, Kind, Record, State
 from providers.requests import ChainLink
 
 HOPS_MAX: Final = 64
-"""From a superseded decision to the one that serves in its place."""
+"""From a decision at the moment it is superseded to the one that serves in its place.
+
+What a chain is extended by at its end is not counted against the decisions before.
+"""
 
 _SERVING: Final = frozenset({State.ACTIVE, State.ARCHIVED})
 

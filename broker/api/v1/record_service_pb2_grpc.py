@@ -220,8 +220,8 @@ class RecordServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SupersedeDecision(self, request, context):
-        """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
-        64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+        """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
+        it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -230,7 +230,8 @@ class RecordServiceServicer:
 
     def RestoreRecord(self, request, context):
         """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
-        stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+        stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
+        History is never rewound. Deadline 10 s.
         Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

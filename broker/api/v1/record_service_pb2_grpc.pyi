@@ -90,13 +90,14 @@ class RecordServiceStub:
     Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
     """
     SupersedeDecision: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]
-    """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
-    64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+    """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
+    it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
     """
     RestoreRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]
     """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
-    stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+    stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
+    History is never rewound. Deadline 10 s.
     Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
     """
     ApproveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]
@@ -180,13 +181,14 @@ class RecordServiceAsyncStub(RecordServiceStub):
     Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
     """
     SupersedeDecision: _aio.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]  # type: ignore[assignment]
-    """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
-    64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+    """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
+    it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
     """
     RestoreRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]  # type: ignore[assignment]
     """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
-    stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+    stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
+    History is never rewound. Deadline 10 s.
     Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
     """
     ApproveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]  # type: ignore[assignment]
@@ -315,8 +317,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_service_pb2.SupersedeDecisionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.SupersedeDecisionResponse, _abc.Awaitable[_record_service_pb2.SupersedeDecisionResponse]]:
-        """Replaces an active decision by another decision of the same project and agent. The chain of replacements holds at most
-        64 hops, never a cycle, and ends at a decision that is active or archived. Deadline 10 s.
+        """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
+        it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
         """
 
@@ -327,7 +329,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.RestoreRecordResponse, _abc.Awaitable[_record_service_pb2.RestoreRecordResponse]]:
         """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
-        stays), link to a replacement cleared. The facet is kept. History is never rewound. Deadline 10 s.
+        stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
+        History is never rewound. Deadline 10 s.
         Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
         """
 

@@ -25,6 +25,7 @@ from providers.model import (
     MemoryFacet,
     OriginTier,
     Record,
+    Sensitivity,
     SourceType,
     State,
     Trust,
@@ -171,6 +172,20 @@ def test_a_restore_clears_the_link_and_keeps_the_facet() -> None:
     assert after.superseded_by_record_id is None
     assert after.facet == replace(facet, origin_tier=OriginTier.AGENT)
     assert after.reason == "restored from revision 1"
+
+
+@pytest.mark.parametrize("head_facet", [None, MemoryFacet(sensitivity=Sensitivity.PUBLIC)])
+def test_text_that_comes_back_is_as_sensitive_as_it_was(head_facet: MemoryFacet | None) -> None:
+    """002-20: an edit that made a record less sensitive does not declassify its history."""
+    record = head(facet=head_facet)
+    secret = replace(record.current, facet=MemoryFacet(sensitivity=Sensitivity.RESTRICTED))
+    plain = replace(record.current, facet=MemoryFacet(sensitivity=Sensitivity.PUBLIC))
+    for source, expected in ((secret, Sensitivity.RESTRICTED), (plain, None)):
+        facet = lifecycle.restored(
+            record, source, reason=None, tier_cap=OriginTier.AGENT, stamp=stamp(LATER)
+        ).record.current.facet
+        before = None if head_facet is None else head_facet.sensitivity
+        assert (None if facet is None else facet.sensitivity) == (expected or before)
 
 
 def authorized(*, bound: bool, write: bool) -> Authorized:
