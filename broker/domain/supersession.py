@@ -25,6 +25,8 @@ What a chain is extended by at its end is not counted against the decisions befo
 """
 
 _SERVING: Final = frozenset({State.ACTIVE, State.ARCHIVED})
+"""States of a last link that serves, whatever its trust: an archived one binds nobody either, and
+who supersedes says which decision holds the place, not that it is confirmed (004-58)."""
 
 
 def superseded(

@@ -92,11 +92,15 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a write came to: what it committed, or what the earlier request's receipt names."""
+    """What a write came to: what it committed, or what the earlier request's receipt names.
+
+    ``authorized`` is the freshest answer about the caller: of a replay, the one asked for it.
+    """
 
     write_set: WriteSet | None
     receipt: IdempotencyReceipt
     loaded: Loaded
+    authorized: Authorized
 
 
 class AccessPath:
@@ -171,7 +175,7 @@ class AccessPath:
             write_set = write.decide(loaded, second)
             match await self._commit(access, write_set):
                 case Committed():
-                    return Settled(write_set, write_set.receipt, loaded)
+                    return Settled(write_set, write_set.receipt, loaded, second)
                 case Replayed(receipt):
                     return await self._replay(access, write, receipt)
                 case IdempotencyReused():
@@ -208,9 +212,9 @@ class AccessPath:
             record_ids=tuple(dict.fromkeys(ref.record_id for ref in receipt.refs)),
             revisions=receipt.refs,
         )
-        loaded, _ = await self._load(access, named)
+        loaded, third = await self._load(access, named)
         check_same_request(receipt, write.method, write.fingerprint)
-        return Settled(None, receipt, loaded)
+        return Settled(None, receipt, loaded, third)
 
     async def _commit(self, access: Access, write_set: WriteSet) -> CommitOutcome:
         """Commit out of reach of the caller's cancellation: what was sent runs to its end.

@@ -25,20 +25,23 @@ from providers.model import (
     ProjectKey,
     ReceiptKey,
     Record,
+    Revision,
     RevisionRef,
     WriteSet,
 )
 from providers.requests import Loaded, LoadRequest
 
 Decide = Callable[[Loaded, Authorized], HeadPut]
+Admit = Callable[[Revision, Authorized], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadWrite:
     """One write of one head.
 
-    ``fields`` are the normalised fields of the request beside its scope. With ``graph`` the write
-    of a decision expects the decision graph as it was loaded, and advances it.
+    ``fields`` are the normalised fields of the request beside its scope. ``admit`` refuses callers
+    who may not write, or be told of, a record such as the one that was found. With ``graph`` the
+    write of a decision expects the decision graph as it was loaded, and advances it.
     """
 
     method: str
@@ -46,6 +49,7 @@ class HeadWrite:
     idempotency_key: str
     fields: Mapping[str, object]
     decide: Decide
+    admit: Admit = lambda _revision, _authorized: None
     record_ids: tuple[str, ...] = ()
     revisions: tuple[RevisionRef, ...] = ()
     chain_from: str | None = None
@@ -99,7 +103,10 @@ class HeadWriter:
             ),
         )
         replayed = settled.write_set is None
-        return Written(write.scope.project_id, _head_left(settled), replayed=replayed)
+        head = _head_left(settled)
+        if replayed:
+            write.admit(head.current, settled.authorized)
+        return Written(write.scope.project_id, head, replayed=replayed)
 
 
 def expected_head(loaded: Loaded, request: ChangeRecord | UpdateRecord) -> Record:

@@ -27,7 +27,13 @@ from broker.domain.requests import (
 )
 from broker.domain.supersession import superseded
 from broker.services.access import Access, AccessPath
-from broker.services.head_writer import HeadWrite, HeadWriter, check_change, expected_head
+from broker.services.head_writer import (
+    Admit,
+    HeadWrite,
+    HeadWriter,
+    check_change,
+    expected_head,
+)
 from providers.capabilities import Capability
 from providers.model import HeadPut, Record, RevisionRef
 from providers.requests import Loaded
@@ -153,7 +159,7 @@ class RecordChanges:
             request,
             APPROVE,
             lambda record, stamp: lifecycle.approved(record, reason=_reason(request), stamp=stamp),
-            judging=True,
+            admit=lifecycle.check_may_judge,
         )
 
     async def reject(self, call: Call, request: RejectRecord) -> Written:
@@ -172,7 +178,7 @@ class RecordChanges:
             lambda record, stamp: lifecycle.rejected(
                 record, reject_kind=kind, reason=_reason(request), stamp=stamp
             ),
-            judging=True,
+            admit=lifecycle.check_may_judge,
             fields={"reject_kind": kind},
         )
 
@@ -184,7 +190,7 @@ class RecordChanges:
             request,
             REOPEN,
             lambda record, stamp: lifecycle.reopened(record, reason=_reason(request), stamp=stamp),
-            judging=True,
+            admit=lifecycle.check_may_judge,
         )
 
     async def _enter(self, call: Call, request: ChangeRecord, check: Check | None = None) -> Access:
@@ -205,7 +211,7 @@ class RecordChanges:
         method: str,
         change: Change,
         *,
-        judging: bool = False,
+        admit: Admit = lambda _revision, _authorized: None,
         graph: bool = False,
         fields: dict[str, object] | None = None,
     ) -> Written:
@@ -213,8 +219,7 @@ class RecordChanges:
 
         def decide(loaded: Loaded, second: Authorized) -> HeadPut:
             record = expected_head(loaded, request)
-            if judging:
-                lifecycle.check_may_judge(record.current, second)
+            admit(record.current, second)
             return change(record, self._writer.stamp(access.call))
 
         return await self._writer.write(
@@ -225,6 +230,7 @@ class RecordChanges:
                 idempotency_key=request.idempotency_key,
                 fields=_fields(request) | (fields or {}),
                 decide=decide,
+                admit=admit,
                 record_ids=(request.record_id,),
                 graph=graph,
             ),

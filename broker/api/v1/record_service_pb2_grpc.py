@@ -221,7 +221,8 @@ class RecordServiceServicer:
 
     def SupersedeDecision(self, request, context):
         """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
-        it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
+        it in turn, at most 64 hops lead to a decision that is active or archived, whatever its trust; there is never a
+        cycle. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

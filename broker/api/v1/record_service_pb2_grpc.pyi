@@ -91,7 +91,8 @@ class RecordServiceStub:
     """
     SupersedeDecision: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]
     """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
-    it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
+    it in turn, at most 64 hops lead to a decision that is active or archived, whatever its trust; there is never a
+    cycle. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
     """
     RestoreRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]
@@ -182,7 +183,8 @@ class RecordServiceAsyncStub(RecordServiceStub):
     """
     SupersedeDecision: _aio.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]  # type: ignore[assignment]
     """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
-    it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
+    it in turn, at most 64 hops lead to a decision that is active or archived, whatever its trust; there is never a
+    cycle. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
     """
     RestoreRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.RestoreRecordRequest, _record_service_pb2.RestoreRecordResponse]  # type: ignore[assignment]
@@ -318,7 +320,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.SupersedeDecisionResponse, _abc.Awaitable[_record_service_pb2.SupersedeDecisionResponse]]:
         """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
-        it in turn, at most 64 hops lead to a decision that is active or archived; there is never a cycle. Deadline 10 s.
+        it in turn, at most 64 hops lead to a decision that is active or archived, whatever its trust; there is never a
+        cycle. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, REPLACEMENT_INVALID, REPLACEMENT_CYCLE, CHAIN_TOO_LONG, CONCURRENT_WRITE.
         """
 

@@ -219,6 +219,26 @@ async def test_judging_a_memory(desk: Desk, rpc: str) -> None:
 
 
 @pytest.mark.parametrize("rpc", JUDGING)
+async def test_a_judgement_is_replayed_to_whoever_may_still_judge(desk: Desk, rpc: str) -> None:
+    """004-61, 004-08: authority precedes replay, also where the record's kind demands it."""
+    named = await seed(desk.stand, desk.channel, rpc, desk.project)
+    scripts = desk.stand.owner.scripts
+    first = await desk.done(rpc, **named)
+    for claims in bindings(desk):
+        reply = await desk.told(rpc, claims, **named)
+        assert (reply.code, reply.reason, reply.metadata) == BOUND
+    for at in (None, 3):
+        scripts[desk.project] = bent(granting(READER), at=at)
+        desk.stand.owner.questions[desk.project].clear()
+        reply = await desk.told(rpc, **named)
+        assert (reply.code, reply.reason, reply.metadata) == MISSING
+    del scripts[desk.project]
+    again = await desk.done(rpc, **named)
+    assert again.replayed
+    assert again.record == first.record
+
+
+@pytest.mark.parametrize("rpc", JUDGING)
 @pytest.mark.parametrize("kind", [Kind.DECISION, Kind.PROPOSAL])
 async def test_judging_anything_else(desk: Desk, rpc: str, kind: Kind) -> None:
     """004-08, ours: who may write records judges decisions; a proposal can only be rejected."""
