@@ -99,20 +99,33 @@ class IssuerSettings(_Frozen):
     leeway_seconds: Annotated[float, Field(ge=0, le=30)] = 10.0
 
 
-class OwnerSettings(_Frozen):
-    """The Projects & Config owner."""
+class PeerSettings(_Frozen):
+    """A service that the broker calls."""
 
     address: str
     """``host:port``."""
     root_certificates_file: Path | None = None
     """PEM of the authorities to trust; absent: those that gRPC brings."""
     client_certificate_file: Path | None = None
-    """PEM chain the broker shows the owner. Together with ``client_key_file``."""
+    """PEM chain the broker shows. Together with ``client_key_file``."""
     client_key_file: Path | None = None
     plaintext_loopback: bool = False
     """Whether to call without TLS: loopback only, development only."""
     timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 2.0
-    """The most one owner call may take."""
+    """The most one call may take."""
+
+
+class OwnerSettings(PeerSettings):
+    """The Projects & Config owner."""
+
+
+class EventsSettings(PeerSettings):
+    """The Events service, which accepted effects are delivered to."""
+
+    audience: Annotated[str, StringConstraints(min_length=1, max_length=512)]
+    """The audience of its tokens, told to callers whose token it refuses."""
+    unscoped_reads: bool = False
+    """Whether it may read receipts back without naming their run, as its release before did."""
 
 
 class StoreSettings(_Frozen):
@@ -166,6 +179,7 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     issuers: Annotated[tuple[IssuerSettings, ...], Field(min_length=1)]
     owner: OwnerSettings
+    events: EventsSettings
     store: StoreSettings
     providers: Annotated[tuple[ProviderSettings, ...], Field(min_length=1)]
 
@@ -253,10 +267,8 @@ def verify(settings: Settings, *, development: bool) -> None:
     _verify_server(settings.server)
     for issuer in settings.issuers:
         _verify_issuer(issuer, development=development)
-    if settings.owner.plaintext_loopback and not development:
-        raise UnsafeConfigurationError("owner.plaintext_loopback is for development only")
-    if settings.owner.plaintext_loopback and not is_loopback(settings.owner.address):
-        raise UnsafeConfigurationError("owner.plaintext_loopback needs a loopback owner.address")
+    _verify_peer("owner", settings.owner, development=development)
+    _verify_peer("events", settings.events, development=development)
     verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
     ids = [provider.provider_id for provider in settings.providers]
     if len(ids) != len(set(ids)):
@@ -329,6 +341,13 @@ def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
     if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
         raise UnsafeConfigurationError("issuers.jwks_url must be https")
+
+
+def _verify_peer(name: str, peer: PeerSettings, *, development: bool) -> None:
+    if peer.plaintext_loopback and not development:
+        raise UnsafeConfigurationError(f"{name}.plaintext_loopback is for development only")
+    if peer.plaintext_loopback and not is_loopback(peer.address):
+        raise UnsafeConfigurationError(f"{name}.plaintext_loopback needs a loopback {name}.address")
 
 
 def verify_dsn(name: str, dsn: str) -> None:

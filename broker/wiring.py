@@ -10,7 +10,6 @@ import grpc
 import uuid_utils
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from broker.authority.channel import OwnerSettings as OwnerChannel
 from broker.authority.checks import OwnerAuthority
 from broker.authority.client import OwnerClient
 from broker.authority.issuers import ClaimNames, KeysFile, KeysUrl, TrustedIssuer
@@ -19,8 +18,16 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.binder import Binder
 from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
-from broker.config import IssuerSettings, OwnerSettings, ProviderSettings, ServerSettings, Settings
+from broker.config import (
+    EventsSettings,
+    IssuerSettings,
+    OwnerSettings,
+    ProviderSettings,
+    ServerSettings,
+    Settings,
+)
 from broker.domain.ports import AuthorityPort
+from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
@@ -180,20 +187,22 @@ def _issuer(given: IssuerSettings) -> TrustedIssuer:
 
 def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> AuthorityPort:
     try:
-        client = OwnerClient(
-            OwnerChannel(
-                address=given.address,
-                timeout_s=given.timeout_seconds,
-                root_ca_file=given.root_certificates_file,
-                client_certificate_file=given.client_certificate_file,
-                client_key_file=given.client_key_file,
-                plaintext_loopback=given.plaintext_loopback,
-            )
-        )
+        client = OwnerClient(_peer(given))
     except (ValueError, OSError) as error:
         raise ConfigurationError(f"owner: {error}") from error
     stack.push_async_callback(client.aclose)
     return OwnerAuthority(MeteredOwner(client, metrics.owner_call))
+
+
+def _peer(given: OwnerSettings | EventsSettings) -> PeerSettings:
+    return PeerSettings(
+        address=given.address,
+        timeout_s=given.timeout_seconds,
+        root_ca_file=given.root_certificates_file,
+        client_certificate_file=given.client_certificate_file,
+        client_key_file=given.client_key_file,
+        plaintext_loopback=given.plaintext_loopback,
+    )
 
 
 def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:

@@ -15,9 +15,9 @@ Both judge in the same order, and the first rule broken gives the refusal:
 from typing import Protocol
 
 from broker.authority.context import Context, disagreement, read_context
-from broker.authority.permissions import first_of, holds, judge_grants, judge_token
+from broker.authority.permissions import first_of, held, judge_grants, judge_token
 from broker.authority.selection import read_selection
-from broker.domain.authority import Authorized, Need, Permission, RunSelection
+from broker.domain.authority import Authorized, Need, RunSelection
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
@@ -111,7 +111,8 @@ def _judged(
     scope: RunScope | ProjectScope,
 ) -> Authorized:
     """Judge the permissions, and put together what the broker may know."""
-    judge_grants(context, need, scope.project_id)
+    grants = held(context, scope.project_id)
+    judge_grants(grants, need)
     selection: RunSelection | BrokerError = RunSelectionNotFoundError("the call names no run")
     if isinstance(answer, owners.GetRunAuthorityResponse) and isinstance(scope, RunScope):
         selection = read_selection(answer, context.tenant_id, scope)
@@ -120,7 +121,7 @@ def _judged(
         scope=scope,
         tenant_id=context.tenant_id,
         membership_revision=context.membership_revision,
-        grants_write=holds(context, Permission.WRITE_PROJECTS, scope.project_id),
+        grants=grants,
         selection=selection,
     )
 

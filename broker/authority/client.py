@@ -10,7 +10,6 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc import aio
 
-from broker.authority.channel import ANSWER_BYTES_MAX, OwnerSettings, open_channel
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
@@ -20,6 +19,7 @@ from broker.domain.errors import (
     PermissionMissingError,
     TokenRejectedByOwnerError,
 )
+from broker.outbound import ANSWER_BYTES_MAX, PeerSettings, open_channel
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 _SERVICE = owners.DESCRIPTOR.services_by_name["ProjectsConfigService"]
@@ -55,7 +55,7 @@ class OwnerClient:
         OSError: a certificate file cannot be read.
     """
 
-    def __init__(self, settings: OwnerSettings) -> None:
+    def __init__(self, settings: PeerSettings) -> None:
         self._timeout_s = settings.timeout_s
         self._channel = open_channel(settings)
         self._run_authority: _Method[owners.GetRunAuthorityRequest] = self._channel.unary_unary(

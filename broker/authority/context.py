@@ -19,8 +19,9 @@ PROJECT = int(owners.RESOURCE_TYPE_PROJECT)
 _RESOURCE_TYPES = frozenset({PLATFORM, TENANT, PROJECT})
 _PERMISSIONS = frozenset(int(value) for value in owners.Permission.values()) - {0}
 
-Grants = Mapping[tuple[int, str], frozenset[int]]
-"""The permissions held on each resource, by the resource's type and id."""
+Grants = Mapping[tuple[int, str], Mapping[int, int]]
+"""The permissions held on each resource, by its type and id, and the revision of each one's role.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def disagreement(context: Context, caller: Caller) -> str | None:
 
 
 def _grants(said: owners.AuthorizationContext) -> Grants:
-    grants: dict[tuple[int, str], frozenset[int]] = {}
+    grants: dict[tuple[int, str], Mapping[int, int]] = {}
     for grant in said.grants:
         resource = (int(grant.resource_type), grant.resource_id)
         _demand(resource[0] in _RESOURCE_TYPES, "a grant's resource_type must be known")
@@ -94,15 +95,15 @@ def _grants(said: owners.AuthorizationContext) -> Grants:
     return grants
 
 
-def _permissions(grant: owners.Grant) -> frozenset[int]:
-    held: set[int] = set()
+def _permissions(grant: owners.Grant) -> dict[int, int]:
+    held: dict[int, int] = {}
     for entry in grant.permissions:
         permission = int(entry.permission)
         _demand(permission in _PERMISSIONS, "a granted permission must be known")
         _demand(entry.role_revision >= 1, "a role_revision must be at least 1")
         _demand(permission not in held, "a permission may be granted once on a resource")
-        held.add(permission)
-    return frozenset(held)
+        held[permission] = entry.role_revision
+    return held
 
 
 def _demand(holds: bool, rule: str) -> None:

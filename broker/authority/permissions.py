@@ -1,7 +1,9 @@
 """Judges what a caller may do: first by the token alone, then by the owner's grants."""
 
+from collections.abc import Mapping
+
 from broker.authority.context import PROJECT, TENANT, Context
-from broker.domain.authority import Need, Permission
+from broker.domain.authority import Grant, GrantedOn, Need, Permission
 from broker.domain.call import Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     PermissionMissingError,
@@ -44,29 +46,36 @@ def judge_token(caller: Caller, scope: RunScope | ProjectScope, need: Need) -> N
         raise TokenBoundError("this needs a token that is bound to no project and no run")
 
 
-def holds(context: Context, permission: Permission, project_id: str) -> bool:
-    """Tell whether the caller holds a permission on the project asked for.
+def held(context: Context, project_id: str) -> dict[Permission, Grant]:
+    """Return the permissions the caller holds on a project, each with the grant that counts.
 
-    A grant on the project counts; one on the caller's own tenant counts for all but
-    ReadRunSelection; one on the platform, another project or another tenant never does
+    A grant on the project counts, and goes first (004-18); one on the caller's own tenant counts
+    for all but ReadRunSelection; one on the platform, another project or another tenant never does
     (004-06..09).
     """
-    wanted = _GRANTED[permission]
-    if wanted in context.grants.get((PROJECT, project_id), ()):
-        return True
-    if permission in _ON_PROJECT_ONLY:
-        return False
-    return wanted in context.grants.get((TENANT, context.tenant_id), ())
+    found: dict[Permission, Grant] = {}
+    for on, resource in (
+        (GrantedOn.TENANT, (TENANT, context.tenant_id)),
+        (GrantedOn.PROJECT, (PROJECT, project_id)),
+    ):
+        revisions = context.grants.get(resource, {})
+        for permission, number in _GRANTED.items():
+            counts = on is GrantedOn.PROJECT or permission not in _ON_PROJECT_ONLY
+            if counts and number in revisions:
+                found[permission] = Grant(
+                    on=on, resource_id=resource[1], role_revision=revisions[number]
+                )
+    return found
 
 
-def judge_grants(context: Context, need: Need, project_id: str) -> None:
+def judge_grants(grants: Mapping[Permission, Grant], need: Need) -> None:
     """Demand every permission of ``need``, in ``ORDER``.
 
     Raises:
         PermissionMissingError: names the first that is missing (004-05..09). Not retryable.
     """
     for permission in ORDER:
-        if permission in need.permissions and not holds(context, permission, project_id):
+        if permission in need.permissions and permission not in grants:
             raise PermissionMissingError(permission)
 
 

@@ -1,5 +1,6 @@
 """What the owner's checked answer says, as the broker uses it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,6 +14,22 @@ class Permission(StrEnum):
     ACCESS_PRIVATE_KNOWLEDGE = "AccessPrivateKnowledge"
     READ_RUN_SELECTION = "ReadRunSelection"
     WRITE_PROJECTS = "WriteProjects"
+
+
+class GrantedOn(StrEnum):
+    """What a grant that counts is on; one on the platform never counts (004-06)."""
+
+    TENANT = "tenant"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """The one grant by which a permission is held: on the project, else on the tenant (004-18)."""
+
+    on: GrantedOn
+    resource_id: str
+    role_revision: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class RunSelection:
 class Authorized:
     """The outcome of one check that passed. Lives as long as its call and is never kept.
 
-    ``grants_write`` tells whether WriteProjects is held on the project or the caller's tenant.
+    ``grants`` holds the permissions the caller has here, each with the grant that counts.
     ``selection`` is that of the same snapshot, or the refusal to give once permissions and fields
     have been judged.
     """
@@ -76,8 +93,13 @@ class Authorized:
     scope: RunScope | ProjectScope
     tenant_id: str
     membership_revision: int
-    grants_write: bool
+    grants: Mapping[Permission, Grant]
     selection: RunSelection | BrokerError
+
+    @property
+    def grants_write(self) -> bool:
+        """Whether WriteProjects is held on the project or the caller's tenant."""
+        return Permission.WRITE_PROJECTS in self.grants
 
     def selected(self) -> RunSelection:
         """Return the run selection.

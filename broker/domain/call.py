@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -56,14 +57,18 @@ class Call:
     """One call: its caller, its id, its deadline, and how far its commit got.
 
     ``deadline`` is a time of the event loop's clock, in seconds. ``commit_sent`` turns true before
-    a commit is sent, so
-    that a call that runs out of time can say whether it may have written.
+    a commit is sent, so that a call that runs out of time can say whether it may have written.
+    ``events_authorization`` holds every value of ``x-events-authorization`` where the method takes
+    one (004-76). ``give_place`` gives up the place among the running calls, once: what follows only
+    waits for others.
     """
 
     caller: Caller
     request_id: str
     deadline: float
     commit_sent: bool = False
+    events_authorization: tuple[str | bytes, ...] = field(default=(), repr=False)
+    give_place: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     def remaining(self) -> float:
         """Seconds left, never negative."""

@@ -5,54 +5,8 @@ What each is on the wire stands in the one table of the edge.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Reason(StrEnum):
-    """The reason a caller reads. Equal to the ErrorReason names of the API without their prefix."""
-
-    TOKEN_INVALID = "TOKEN_INVALID"
-    TOKEN_REJECTED_BY_OWNER = "TOKEN_REJECTED_BY_OWNER"
-    KEYS_UNAVAILABLE = "KEYS_UNAVAILABLE"
-    PERMISSION_MISSING = "PERMISSION_MISSING"
-    TOKEN_BINDING_MISMATCH = "TOKEN_BINDING_MISMATCH"
-    TOKEN_BOUND = "TOKEN_BOUND"
-    TOKEN_PURPOSE_BOUND = "TOKEN_PURPOSE_BOUND"
-    SOURCE_NOT_ALLOWED = "SOURCE_NOT_ALLOWED"
-    AUTHORITY_CHANGED = "AUTHORITY_CHANGED"
-    AUTHORITY_UNAVAILABLE = "AUTHORITY_UNAVAILABLE"
-    AUTHORITY_RESPONSE_INVALID = "AUTHORITY_RESPONSE_INVALID"
-    RUN_SELECTION_INVALID = "RUN_SELECTION_INVALID"
-    RUN_SELECTION_NOT_FOUND = "RUN_SELECTION_NOT_FOUND"
-    PROVIDER_SELECTION_INVALID = "PROVIDER_SELECTION_INVALID"
-    PROVIDER_NEGOTIATION_FAILED = "PROVIDER_NEGOTIATION_FAILED"
-    BINDING_MISSING = "BINDING_MISSING"
-    RUN_SELECTION_CHANGED = "RUN_SELECTION_CHANGED"
-    BINDING_MISMATCH = "BINDING_MISMATCH"
-    CAPABILITY_MISSING = "CAPABILITY_MISSING"
-    RECORD_NOT_FOUND = "RECORD_NOT_FOUND"
-    REVISION_NOT_FOUND = "REVISION_NOT_FOUND"
-    REVISION_STALE = "REVISION_STALE"
-    CONCURRENT_WRITE = "CONCURRENT_WRITE"
-    FIELD_INVALID = "FIELD_INVALID"
-    PAGE_TOKEN_INVALID = "PAGE_TOKEN_INVALID"
-    STATE_NOT_ALLOWED = "STATE_NOT_ALLOWED"
-    TOMBSTONED = "TOMBSTONED"
-    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
-    PROVIDER_UNAVAILABLE = "PROVIDER_UNAVAILABLE"
-    STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE"
-    OVERLOADED = "OVERLOADED"
-    COMMIT_OUTCOME_UNKNOWN = "COMMIT_OUTCOME_UNKNOWN"
-    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
-    PROVIDER_THROTTLED = "PROVIDER_THROTTLED"
-    STORAGE_FULL = "STORAGE_FULL"
-    STORED_DATA_INVALID = "STORED_DATA_INVALID"
-    INTERNAL = "INTERNAL"
-    REPLY_TOO_LARGE = "REPLY_TOO_LARGE"
-    CANCELLED = "CANCELLED"
-    REPLACEMENT_INVALID = "REPLACEMENT_INVALID"
-    REPLACEMENT_CYCLE = "REPLACEMENT_CYCLE"
-    CHAIN_TOO_LONG = "CHAIN_TOO_LONG"
+from broker.domain.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +211,12 @@ class FieldInvalidError(BrokerError):
         self.violations = violations
 
 
+class BundleInvalidError(FieldInvalidError):
+    """A bundle breaks one or more rules (004-86). Names each fault by its path in the bundle."""
+
+    reason = Reason.BUNDLE_INVALID
+
+
 class PageTokenInvalidError(BrokerError):
     """The page token is malformed or belongs to another request."""
 
@@ -336,3 +296,49 @@ class ChainTooLongError(BrokerError):
     """More than 64 replacements in a row (004-58)."""
 
     reason = Reason.CHAIN_TOO_LONG
+
+
+class EffectNotFoundError(BrokerError):
+    """Absent, or not the caller's: one answer for all (004-81)."""
+
+    reason = Reason.EFFECT_NOT_FOUND
+
+    def __init__(self) -> None:
+        """Say the same for every cause."""
+        super().__init__("no such accepted effect")
+
+
+class BundleUnsupportedError(BrokerError):
+    """The bundle's format or schema version is not known here (004-82)."""
+
+    reason = Reason.BUNDLE_UNSUPPORTED
+
+
+class BundleScopeMismatchError(BrokerError):
+    """The bundle is of another project or agent than the scope (004-86)."""
+
+    reason = Reason.BUNDLE_SCOPE_MISMATCH
+
+
+class BundleTooLargeError(BrokerError):
+    """More records, revisions or bytes than a bundle may hold (004-83)."""
+
+    reason = Reason.BUNDLE_TOO_LARGE
+
+
+class BundleConflictError(BrokerError):
+    """A record or revision of the bundle is there already (004-87)."""
+
+    reason = Reason.BUNDLE_CONFLICT
+
+
+class BundleIncompleteError(BrokerError):
+    """The records changed while they were exported (004-85). Retryable."""
+
+    reason = Reason.BUNDLE_INCOMPLETE
+
+
+class ProjectTooLargeError(BrokerError):
+    """More runs or resources than one search may cover (004-69)."""
+
+    reason = Reason.PROJECT_TOO_LARGE

@@ -149,15 +149,14 @@ class EdgeServer:
         that were running finish meanwhile.
         """
         end = asyncio.get_running_loop().time() + grace_s
-        admission = self._interceptor.admission
         self._health.drain()
-        admission.close()
+        self._interceptor.close()
         await self._silence(min(_SILENCE_WAIT_MAX_S, grace_s / 2))
         stopping = asyncio.create_task(
             self._server.stop(max(0.0, end - asyncio.get_running_loop().time()))
         )
         await asyncio.sleep(_SILENCE_S)
-        admission.turn_away()
+        self._interceptor.turn_away()
         await stopping
 
     async def _silence(self, wait_max_s: float) -> None:

@@ -7,7 +7,8 @@ from typing import Final
 
 from grpc import StatusCode
 
-from broker.domain.errors import BrokerError, FieldInvalidError, Reason, Violation
+from broker.domain.errors import BrokerError, FieldInvalidError, Violation
+from broker.domain.reasons import Reason
 from providers.errors import (
     CapabilityMissingError,
     NegotiationRefusedError,
@@ -78,6 +79,14 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.INTERNAL: Rule(StatusCode.INTERNAL),
     Reason.REPLY_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
     Reason.CANCELLED: Rule(StatusCode.CANCELLED),
+    Reason.EFFECT_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
+    Reason.BUNDLE_INVALID: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.BUNDLE_UNSUPPORTED: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.BUNDLE_SCOPE_MISMATCH: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.BUNDLE_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.BUNDLE_CONFLICT: Rule(StatusCode.ALREADY_EXISTS),
+    Reason.BUNDLE_INCOMPLETE: Rule(StatusCode.ABORTED, retry_ms=50),
+    Reason.PROJECT_TOO_LARGE: Rule(StatusCode.FAILED_PRECONDITION),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {

@@ -9,15 +9,14 @@ from typing import Any, Final, Never, Protocol
 import grpc
 
 from broker.domain.call import Call
-from broker.domain.errors import Reason
+from broker.domain.reasons import Reason
 from broker.server.methods import MethodPolicy
 
 REQUEST_ID_KEY: Final = "x-request-id"
+EVENTS_KEY: Final = "x-events-authorization"
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _FOREIGN_CREDENTIALS: Final = frozenset(
     {
-        "x-events-authorization",
-        "x-events-authorization-bin",
         "x-knowledge-authorization",
         "x-knowledge-authorization-bin",
     }
@@ -47,6 +46,7 @@ class Headers:
     authorization: list[MetadataValue] = field(default_factory=list)
     tenant: list[MetadataValue] = field(default_factory=list)
     request_ids: list[MetadataValue] = field(default_factory=list)
+    events: list[MetadataValue] = field(default_factory=list)
     foreign_credential: str | None = None
 
     @classmethod
@@ -58,6 +58,8 @@ class Headers:
                 headers.authorization.append(value)
             elif key in {"x-tenant", "x-tenant-bin"}:
                 headers.tenant.append(value)
+            elif key in {EVENTS_KEY, f"{EVENTS_KEY}-bin"}:
+                headers.events.append(value)
             elif key == REQUEST_ID_KEY:
                 headers.request_ids.append(value)
             elif key in _FOREIGN_CREDENTIALS:

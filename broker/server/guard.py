@@ -1,7 +1,7 @@
 """The inner layers: deadline, token, admission. What passes them may be served."""
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol
 
 from broker.domain.call import Call, Caller
@@ -12,7 +12,8 @@ from broker.domain.errors import (
     Violation,
 )
 from broker.server.admission import Admission
-from broker.server.exchange import CURRENT, Exchange, MetadataValue, Step
+from broker.server.exchange import CURRENT, EVENTS_KEY, Exchange, MetadataValue, Step
+from broker.server.methods import Line
 from broker.telemetry.metrics import Metrics
 
 
@@ -76,14 +77,17 @@ class Authenticated:
         """
         headers = exchange.headers
         caller = await self._verifier.verify(headers.authorization, headers.tenant)
-        if headers.foreign_credential is not None:
-            raise FieldInvalidError(
-                (Violation(headers.foreign_credential, "must not be sent to this method"),)
-            )
+        foreign = headers.foreign_credential
+        if headers.events and not exchange.policy.takes_events_token:
+            foreign = EVENTS_KEY
+        if foreign is not None:
+            raise FieldInvalidError((Violation(foreign, "must not be sent to this method"),))
         deadline = exchange.deadline
         if deadline is None:  # the deadline layer stands outside of this one
             raise RuntimeError("a call without a deadline")
-        call = exchange.call = Call(caller, exchange.request_id, deadline)
+        call = exchange.call = Call(
+            caller, exchange.request_id, deadline, events_authorization=tuple(headers.events)
+        )
         CURRENT.set(call)  # a call has a task, and so a context, of its own
         return await proceed(exchange)
 
@@ -91,9 +95,9 @@ class Authenticated:
 class Admitted:
     """Lets a bounded number of calls run; the rest wait inside their deadlines."""
 
-    def __init__(self, admission: Admission, metrics: Metrics) -> None:
-        """Take slots from ``admission``."""
-        self._admission = admission
+    def __init__(self, lines: Mapping[Line, Admission], metrics: Metrics) -> None:
+        """Take slots from the line each method waits in."""
+        self._lines = lines
         self._metrics = metrics
 
     async def __call__(self, proceed: Step, exchange: Exchange) -> bytes:
@@ -105,10 +109,12 @@ class Admitted:
         if exchange.call is None:  # the token layer stands outside of this one
             raise RuntimeError("a call without a caller")
         try:
-            slot = await self._admission.enter(_share(exchange.call.caller), exchange.policy.cost)
+            line = self._lines[exchange.policy.line]
+            slot = await line.enter(_share(exchange.call.caller), exchange.policy.cost)
         except OverloadedError as error:
             self._metrics.admission_refused(error.metadata["limit"])
             raise
+        exchange.call.give_place = slot.release
         try:
             return await proceed(exchange)
         finally:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 import grpc.aio
@@ -14,7 +14,7 @@ from broker.domain.paging import REPLY_BYTES_MAX
 from broker.server.admission import Admission
 from broker.server.exchange import Exchange, Layer, Step
 from broker.server.guard import Admitted, Authenticated, Deadlines, TokenVerifier
-from broker.server.methods import METHODS, READ, is_open
+from broker.server.methods import METHODS, READ, Line, is_open
 from broker.server.observe import Logged, Measured, Refusing, RequestIds
 from broker.telemetry.metrics import Metrics
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Handler = grpc.RpcMethodHandler[Any, Any]
 else:  # generic for the type checker only
     Handler = grpc.RpcMethodHandler
+EFFECT_READS_MAX: Final = 4
+"""Reads of the Events service that run at once."""
+
 Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]]
 
 
@@ -41,9 +44,12 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
         metrics: Metrics,
         log: FilteringBoundLogger,
     ) -> None:
-        """Set up the layers once."""
+        """Set up the layers once. ``admission`` is the main line; the others are made here."""
         self.arrivals = 0
-        self.admission = admission
+        self._lines = {
+            Line.MAIN: admission,
+            Line.EFFECT_READS: Admission(running_max=EFFECT_READS_MAX),
+        }
         self._metrics = metrics
         metrics.watch_admission(
             queued=lambda: admission.queued,
@@ -56,9 +62,19 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
             Refusing(),
             Deadlines(),
             Authenticated(verifier),
-            Admitted(admission, metrics),
+            Admitted(self._lines, metrics),
         )
         self._guarded: dict[str, Handler] = {}
+
+    def close(self) -> None:
+        """Take no new calls: they are held until ``turn_away``."""
+        for line in self._lines.values():
+            line.close()
+
+    def turn_away(self) -> None:
+        """Refuse the calls held since ``close``, and all that still come."""
+        for line in self._lines.values():
+            line.turn_away()
 
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
@@ -106,7 +122,7 @@ async def _serve(parse: Any, behaviour: Any, serialize: Any, exchange: Exchange)
             (Violation("request", "must be a well-formed message of the method's request type"),)
         ) from error
     reply = await behaviour(request, exchange.context)
-    encoded: bytes = serialize(reply)
+    encoded: bytes = serialize(reply, deterministic=True)  # the same bytes for the same reply
     if len(encoded) > REPLY_BYTES_MAX:
         raise ReplyTooLargeError("the reply would be larger than 3 MiB")
     exchange.replayed = getattr(reply, "replayed", None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from broker.server.admission import Cost
@@ -12,20 +13,47 @@ WIDE_S: Final = 20.0
 """For methods that look at a whole project or compile a context."""
 
 
+class Line(Enum):
+    """The line a call waits in for its turn."""
+
+    MAIN = "main"
+    EFFECT_READS = "effect_reads"
+    """Reads of the Events service, which a promotion that holds a place may be waiting for."""
+
+
 @dataclass(frozen=True, slots=True)
 class MethodPolicy:
-    """The longest a call may take, which is also its default, in seconds; and its cost."""
+    """The longest a call may take, which is also its default, in seconds; what it costs; its line.
+
+    ``private``: the reply must not be stored along the way. ``takes_events_token``: the caller may
+    send a token for the Events service.
+    """
 
     deadline_s: float
     cost: Cost = Cost.LIGHT
+    line: Line = Line.MAIN
+    private: bool = False
+    takes_events_token: bool = False
 
 
 READ: Final = MethodPolicy(READ_S)
 WRITE: Final = MethodPolicy(WRITE_S)
+WIDE: Final = MethodPolicy(WIDE_S, Cost.HEAVY)
+EFFECT_READ: Final = MethodPolicy(READ_S, line=Line.EFFECT_READS, private=True)
+DELIVERING: Final = MethodPolicy(WRITE_S, takes_events_token=True)
 
 METHODS: Final[Mapping[str, MethodPolicy]] = {
     "/broker.api.v1.BindingService/GetBinding": READ,
     "/broker.api.v1.BindingService/ListProviders": READ,
+    "/broker.api.v1.DiscoveryService/SearchProject": WIDE,
+    "/broker.api.v1.EffectService/GetAcceptedEffect": EFFECT_READ,
+    "/broker.api.v1.EffectService/DeliverAcceptedEffect": DELIVERING,
+    "/broker.api.v1.EffectService/ListPendingEffects": READ,
+    "/broker.api.v1.EffectService/GetUnscopedAcceptedEffect": EFFECT_READ,
+    "/broker.api.v1.ProposalService/CreateProposal": WRITE,
+    "/broker.api.v1.ProposalService/PromoteProposal": DELIVERING,
+    "/broker.api.v1.TransferService/ExportRecords": MethodPolicy(WIDE_S, Cost.HEAVY, private=True),
+    "/broker.api.v1.TransferService/ImportRecords": WIDE,
     "/broker.api.v1.RecordService/CreateRecord": WRITE,
     "/broker.api.v1.RecordService/GetRecord": READ,
     "/broker.api.v1.RecordService/UpdateRecord": WRITE,

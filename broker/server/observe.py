@@ -7,7 +7,8 @@ import grpc
 import uuid_utils
 from structlog.typing import FilteringBoundLogger
 
-from broker.domain.errors import BrokerError, Reason
+from broker.domain.errors import BrokerError
+from broker.domain.reasons import Reason
 from broker.server.errors import refusal_of
 from broker.server.exchange import REQUEST_ID_KEY, Exchange, Headers, Step
 from broker.server.status import status_of
@@ -29,7 +30,8 @@ class RequestIds:
         exchange.headers = Headers.read(exchange.context.invocation_metadata())
         exchange.request_id = exchange.headers.request_id() or str(uuid_utils.uuid7())
         reply = await proceed(exchange)
-        await exchange.context.send_initial_metadata(((REQUEST_ID_KEY, exchange.request_id),))
+        metadata = ((REQUEST_ID_KEY, exchange.request_id), *_privacy(exchange))
+        await exchange.context.send_initial_metadata(metadata)
         return reply
 
 
@@ -96,7 +98,13 @@ class Refusing:
                 exchange.fault = describe(error)
         exchange.reason = refusal.reason
         exchange.code, message, trailers = status_of(refusal, exchange.request_id)
+        trailers = (*trailers, *_privacy(exchange))
         return await exchange.context.abort(exchange.code, message, trailers)
+
+
+def _privacy(exchange: Exchange) -> tuple[tuple[str, str], ...]:
+    """Return what keeps those along the way from storing a private method's replies (004-81)."""
+    return (("cache-control", "no-store"),) if exchange.policy.private else ()
 
 
 def _note_caller_gone(exchange: Exchange) -> None:

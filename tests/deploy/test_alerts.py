@@ -10,7 +10,7 @@ import yaml
 from grpc import StatusCode
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 
-from broker.domain.errors import Reason
+from broker.domain.reasons import Reason
 from broker.telemetry.metrics import Metrics
 from providers import errors
 from providers.errors import ProviderError

@@ -35,7 +35,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_TOKEN_BINDING_MISMATCH: _ErrorReason.ValueType  # 5
     """PERMISSION_DENIED. The token is bound to another project or run."""
     ERROR_REASON_TOKEN_BOUND: _ErrorReason.ValueType  # 6
-    """PERMISSION_DENIED. The method needs a token that is bound to no project or run. No method of this release does."""
+    """PERMISSION_DENIED. The method needs a token that is bound to no project or run."""
     ERROR_REASON_TOKEN_PURPOSE_BOUND: _ErrorReason.ValueType  # 7
     """PERMISSION_DENIED. The token is bound to a purpose; no such token is accepted."""
     ERROR_REASON_SOURCE_NOT_ALLOWED: _ErrorReason.ValueType  # 8
@@ -59,7 +59,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     missing; provider_id too while a run is being bound.
     """
     ERROR_REASON_BINDING_MISSING: _ErrorReason.ValueType  # 16
-    """FAILED_PRECONDITION. The run is not pinned yet and this method does not pin. All methods of this release do."""
+    """FAILED_PRECONDITION. The run is not pinned yet and this method does not pin."""
     ERROR_REASON_RUN_SELECTION_CHANGED: _ErrorReason.ValueType  # 17
     """FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call. Metadata: field, where it
     differs from the pin.
@@ -118,6 +118,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. The replacement leads back to the record."""
     ERROR_REASON_CHAIN_TOO_LONG: _ErrorReason.ValueType  # 42
     """FAILED_PRECONDITION. More than 64 hops."""
+    ERROR_REASON_EFFECT_NOT_FOUND: _ErrorReason.ValueType  # 43
+    """NOT_FOUND. Absent, or of another issuer, subject, tenant, project, run or bounds than the token's."""
+    ERROR_REASON_BUNDLE_INVALID: _ErrorReason.ValueType  # 44
+    """INVALID_ARGUMENT. A BadRequest names the faults by their paths in the bundle, at most 16 of them."""
+    ERROR_REASON_BUNDLE_UNSUPPORTED: _ErrorReason.ValueType  # 45
+    """INVALID_ARGUMENT. The bundle's format or schema version is not known here."""
+    ERROR_REASON_BUNDLE_SCOPE_MISMATCH: _ErrorReason.ValueType  # 46
+    """INVALID_ARGUMENT. The bundle is of another project or agent than the scope. Metadata: field."""
+    ERROR_REASON_BUNDLE_TOO_LARGE: _ErrorReason.ValueType  # 47
+    """INVALID_ARGUMENT. More than 25 records, 500 revisions or 1 MiB. Metadata: limit = records, revisions or bytes; max."""
+    ERROR_REASON_BUNDLE_CONFLICT: _ErrorReason.ValueType  # 48
+    """ALREADY_EXISTS. A record or revision of the bundle is there already. Metadata: index, of the record in the bundle."""
+    ERROR_REASON_BUNDLE_INCOMPLETE: _ErrorReason.ValueType  # 49
+    """ABORTED. The records changed while they were exported; retry."""
+    ERROR_REASON_PROJECT_TOO_LARGE: _ErrorReason.ValueType  # 50
+    """FAILED_PRECONDITION. More than 10,000 pinned runs or 16 resources. Metadata: what = runs or resources; limit; observed."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
@@ -138,7 +154,7 @@ ERROR_REASON_PERMISSION_MISSING: ErrorReason.ValueType  # 4
 ERROR_REASON_TOKEN_BINDING_MISMATCH: ErrorReason.ValueType  # 5
 """PERMISSION_DENIED. The token is bound to another project or run."""
 ERROR_REASON_TOKEN_BOUND: ErrorReason.ValueType  # 6
-"""PERMISSION_DENIED. The method needs a token that is bound to no project or run. No method of this release does."""
+"""PERMISSION_DENIED. The method needs a token that is bound to no project or run."""
 ERROR_REASON_TOKEN_PURPOSE_BOUND: ErrorReason.ValueType  # 7
 """PERMISSION_DENIED. The token is bound to a purpose; no such token is accepted."""
 ERROR_REASON_SOURCE_NOT_ALLOWED: ErrorReason.ValueType  # 8
@@ -162,7 +178,7 @@ ERROR_REASON_PROVIDER_NEGOTIATION_FAILED: ErrorReason.ValueType  # 15
 missing; provider_id too while a run is being bound.
 """
 ERROR_REASON_BINDING_MISSING: ErrorReason.ValueType  # 16
-"""FAILED_PRECONDITION. The run is not pinned yet and this method does not pin. All methods of this release do."""
+"""FAILED_PRECONDITION. The run is not pinned yet and this method does not pin."""
 ERROR_REASON_RUN_SELECTION_CHANGED: ErrorReason.ValueType  # 17
 """FAILED_PRECONDITION. The run selection differs from the pin, or changed during the call. Metadata: field, where it
 differs from the pin.
@@ -221,4 +237,20 @@ ERROR_REASON_REPLACEMENT_CYCLE: ErrorReason.ValueType  # 41
 """FAILED_PRECONDITION. The replacement leads back to the record."""
 ERROR_REASON_CHAIN_TOO_LONG: ErrorReason.ValueType  # 42
 """FAILED_PRECONDITION. More than 64 hops."""
+ERROR_REASON_EFFECT_NOT_FOUND: ErrorReason.ValueType  # 43
+"""NOT_FOUND. Absent, or of another issuer, subject, tenant, project, run or bounds than the token's."""
+ERROR_REASON_BUNDLE_INVALID: ErrorReason.ValueType  # 44
+"""INVALID_ARGUMENT. A BadRequest names the faults by their paths in the bundle, at most 16 of them."""
+ERROR_REASON_BUNDLE_UNSUPPORTED: ErrorReason.ValueType  # 45
+"""INVALID_ARGUMENT. The bundle's format or schema version is not known here."""
+ERROR_REASON_BUNDLE_SCOPE_MISMATCH: ErrorReason.ValueType  # 46
+"""INVALID_ARGUMENT. The bundle is of another project or agent than the scope. Metadata: field."""
+ERROR_REASON_BUNDLE_TOO_LARGE: ErrorReason.ValueType  # 47
+"""INVALID_ARGUMENT. More than 25 records, 500 revisions or 1 MiB. Metadata: limit = records, revisions or bytes; max."""
+ERROR_REASON_BUNDLE_CONFLICT: ErrorReason.ValueType  # 48
+"""ALREADY_EXISTS. A record or revision of the bundle is there already. Metadata: index, of the record in the bundle."""
+ERROR_REASON_BUNDLE_INCOMPLETE: ErrorReason.ValueType  # 49
+"""ABORTED. The records changed while they were exported; retry."""
+ERROR_REASON_PROJECT_TOO_LARGE: ErrorReason.ValueType  # 50
+"""FAILED_PRECONDITION. More than 10,000 pinned runs or 16 resources. Metadata: what = runs or resources; limit; observed."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

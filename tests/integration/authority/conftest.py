@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.authority.channel import OwnerSettings
 from broker.authority.checks import OwnerAuthority
 from broker.authority.client import OwnerClient
 from broker.domain.authority import KNOWLEDGE
 from broker.domain.call import Call, Caller
 from broker.domain.errors import BrokerError
+from broker.outbound import PeerSettings
 from tests.fixtures.owner_answers import BEARER, SCOPE, caller
 from tests.fixtures.scripted_owner import ScriptedOwner
 
@@ -39,8 +39,8 @@ async def owner() -> AsyncIterator[ScriptedOwner]:
         yield running
 
 
-def settings(address: str, timeout_s: float = 20.0) -> OwnerSettings:
-    return OwnerSettings(address=address, timeout_s=timeout_s, plaintext_loopback=True)
+def settings(address: str, timeout_s: float = 20.0) -> PeerSettings:
+    return PeerSettings(address=address, timeout_s=timeout_s, plaintext_loopback=True)
 
 
 @pytest.fixture

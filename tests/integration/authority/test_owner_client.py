@@ -7,7 +7,6 @@ from collections.abc import Callable
 import grpc
 import pytest
 
-from broker.authority.channel import ANSWER_BYTES_MAX, METADATA_BYTES
 from broker.authority.checks import OwnerAuthority
 from broker.domain.authority import KNOWLEDGE, Need, Permission
 from broker.domain.errors import (
@@ -18,6 +17,7 @@ from broker.domain.errors import (
     RunSelectionInvalidError,
     TokenRejectedByOwnerError,
 )
+from broker.outbound import ANSWER_BYTES_MAX, METADATA_BYTES
 from broker.owners.v1 import projects_config_service_pb2 as owners
 from tests.fixtures.owner_answers import BEARER, SCOPE, answer, caller, padded
 from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, gives

@@ -7,11 +7,11 @@ import grpc
 import pytest
 import trustme
 
-from broker.authority.channel import ANSWER_BYTES_MAX, OwnerSettings
 from broker.authority.checks import OwnerAuthority
 from broker.authority.client import OwnerClient
 from broker.domain.authority import KNOWLEDGE
 from broker.domain.errors import AuthorityUnavailableError, DeadlineExceededError
+from broker.outbound import ANSWER_BYTES_MAX, PeerSettings
 from tests.fixtures.owner_answers import SCOPE, padded
 from tests.fixtures.raw_server import Handler, dripping, listening
 from tests.fixtures.scripted_owner import Context, ScriptedOwner, gives, hangs
@@ -187,7 +187,7 @@ async def test_tls(certificates: Certificates, trusts: bool, shows: bool, passes
     """004-02: the token leaves only for a server that is known, which knows us too."""
     async with ScriptedOwner().running(certificates.server_credentials) as owner:
         client = OwnerClient(
-            OwnerSettings(
+            PeerSettings(
                 address=owner.address,
                 timeout_s=20.0,
                 root_ca_file=certificates.ca_file if trusts else None,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from broker.authority.channel import OwnerSettings
 from broker.authority.issuers import ClaimNames, KeysFile, KeysUrl, TrustedIssuer
 from broker.authority.signatures import SignatureCache
 from broker.authority.tokens import TokenVerifier
+from broker.outbound import PeerSettings
 
 FILE = KeysFile(Path("keys.json"))
 
@@ -138,13 +138,13 @@ def test_signature_cache_is_bounded(entries: int, seconds: float) -> None:
 def test_owner_address_is_host_and_port(address: str) -> None:
     """004-02: the token goes to one configured host."""
     with pytest.raises(ValueError, match=r"host:port|[Pp]ort|IPv6"):
-        OwnerSettings(address=address)
+        PeerSettings(address=address)
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "127.0.0.1:1", "127.9.9.9:1", "[::1]:1"])
 def test_plaintext_to_loopback(address: str) -> None:
     """004-02: plaintext only when asked for and only to this machine."""
-    assert OwnerSettings(address=address, plaintext_loopback=True).plaintext_loopback
+    assert PeerSettings(address=address, plaintext_loopback=True).plaintext_loopback
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_plaintext_to_loopback(address: str) -> None:
 def test_unsafe_owner_is_refused(changes: dict[str, Any]) -> None:
     """004-02: no token in the clear over a network, no half configured certificate."""
     with pytest.raises(ValueError, match=r"plaintext|certificate|timeout"):
-        OwnerSettings(**{"address": "owner:443", **changes})
+        PeerSettings(**{"address": "owner:443", **changes})

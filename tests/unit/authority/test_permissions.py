@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 
 from broker.authority.context import read_context
-from broker.authority.permissions import first_of, holds, judge_grants, judge_token
-from broker.domain.authority import KNOWLEDGE, Need, Permission
+from broker.authority.permissions import first_of, held, judge_grants, judge_token
+from broker.domain.authority import KNOWLEDGE, Grant, GrantedOn, Need, Permission
 from broker.domain.errors import (
     BrokerError,
     PermissionMissingError,
@@ -49,7 +49,7 @@ def test_where_a_permission_counts(permission: Permission, place: str) -> None:
     context = read_context(answer(grant(kind, name, WIRE[permission])))
     for asked in WIRE:
         expected = asked is permission and place in COUNTS[permission]
-        assert holds(context, asked, SCOPE.project_id) is expected
+        assert (asked in held(context, SCOPE.project_id)) is expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_where_a_permission_counts(permission: Permission, place: str) -> None:
 def test_no_other_permission_stands_in(other: int) -> None:
     """004-07: metadata readers, creators and administrators of defaults see no record."""
     context = read_context(answer(*(grant(kind, name, other) for kind, name in PLACES.values())))
-    assert not any(holds(context, asked, SCOPE.project_id) for asked in WIRE)
+    assert held(context, SCOPE.project_id) == {}
 
 
 def test_write_and_knowledge_do_not_imply_each_other() -> None:
@@ -68,8 +68,8 @@ def test_write_and_knowledge_do_not_imply_each_other() -> None:
         context = read_context(
             answer(*(grant(kind, name, WIRE[given]) for kind, name in PLACES.values()))
         )
-        assert holds(context, given, SCOPE.project_id)
-        assert not holds(context, asked, SCOPE.project_id)
+        assert given in held(context, SCOPE.project_id)
+        assert asked not in held(context, SCOPE.project_id)
 
 
 def test_grants_on_project_and_tenant_add_up() -> None:
@@ -80,27 +80,40 @@ def test_grants_on_project_and_tenant_add_up() -> None:
             grant(owners.RESOURCE_TYPE_PROJECT, "project-a", WIRE[S]),
         )
     )
-    judge_grants(context, KNOWLEDGE, SCOPE.project_id)
+    judge_grants(held(context, SCOPE.project_id), KNOWLEDGE)
+
+
+def test_a_grant_on_the_project_goes_before_one_on_the_tenant() -> None:
+    """004-18: the grant that counts is one, and is told with the revision of its role."""
+    on_tenant = grant(owners.RESOURCE_TYPE_TENANT, "tenant-a", WIRE[K])
+    on_project = grant(owners.RESOURCE_TYPE_PROJECT, "project-a", WIRE[K])
+    on_project.permissions[0].role_revision = 42
+    for both in ((on_tenant, on_project), (on_project, on_tenant)):
+        assert held(read_context(answer(*both)), SCOPE.project_id) == {
+            K: Grant(on=GrantedOn.PROJECT, resource_id="project-a", role_revision=42)
+        }
+    (counting,) = held(read_context(answer(on_tenant)), SCOPE.project_id).values()
+    assert (counting.on, counting.resource_id) == (GrantedOn.TENANT, "tenant-a")
 
 
 NEEDS = [frozenset(some) for size in range(4) for some in combinations((K, W, S), size)]
 ORDER = (K, W, S)
 
 
-@pytest.mark.parametrize("held", NEEDS, ids=lambda held: "+".join(sorted(held)) or "nothing")
+@pytest.mark.parametrize("given", NEEDS, ids=lambda given: "+".join(sorted(given)) or "nothing")
 @pytest.mark.parametrize("needed", NEEDS, ids=lambda need: "+".join(sorted(need)) or "nothing")
 def test_first_missing_permission_is_named(
-    needed: frozenset[Permission], held: frozenset[Permission]
+    needed: frozenset[Permission], given: frozenset[Permission]
 ) -> None:
     """004-05, 004-14: AccessPrivateKnowledge, then WriteProjects, then ReadRunSelection."""
-    wire = [WIRE[permission] for permission in sorted(held)]
+    wire = [WIRE[permission] for permission in sorted(given)]
     context = read_context(answer(grant(owners.RESOURCE_TYPE_PROJECT, "project-a", *wire)))
-    missing = next((entry for entry in ORDER if entry in needed - held), None)
+    missing = next((entry for entry in ORDER if entry in needed - given), None)
     if missing is None:
-        judge_grants(context, Need(needed), SCOPE.project_id)
+        judge_grants(held(context, SCOPE.project_id), Need(needed))
         return
     with pytest.raises(PermissionMissingError) as refused:
-        judge_grants(context, Need(needed), SCOPE.project_id)
+        judge_grants(held(context, SCOPE.project_id), Need(needed))
     assert refused.value.metadata == {"permission": missing.value}
 
 

@@ -142,7 +142,7 @@ def authorized(selection: RunSelection | BrokerError = SELECTION) -> Authorized:
         scope=RunScope("project", "run"),
         tenant_id="tenant",
         membership_revision=1,
-        grants_write=False,
+        grants={},
         selection=selection,
     )
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from broker.domain import lifecycle
-from broker.domain.authority import Authorized
+from broker.domain.authority import Authorized, Grant, GrantedOn, Permission
 from broker.domain.call import Call, Caller, RunScope
 from broker.domain.errors import (
     PermissionMissingError,
@@ -188,6 +188,9 @@ def test_text_that_comes_back_is_as_sensitive_as_it_was(head_facet: MemoryFacet 
         assert (None if facet is None else facet.sensitivity) == (expected or before)
 
 
+WRITES = Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
+
+
 def authorized(*, bound: bool, write: bool) -> Authorized:
     """Return a check that passed."""
     caller = Caller(
@@ -201,7 +204,7 @@ def authorized(*, bound: bool, write: bool) -> Authorized:
         scope=RunScope("project", "run"),
         tenant_id="tenant",
         membership_revision=1,
-        grants_write=write,
+        grants={Permission.WRITE_PROJECTS: WRITES} if write else {},
         selection=RunSelectionNotFoundError("none"),
     )
 

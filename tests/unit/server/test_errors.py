@@ -5,7 +5,8 @@ from grpc import StatusCode
 
 from broker.api.v1.error_reason_pb2 import ErrorReason
 from broker.domain import errors as domain
-from broker.domain.errors import Reason, Violation
+from broker.domain.errors import Violation
+from broker.domain.reasons import Reason
 from broker.server.errors import MESSAGES, PROVIDER_REASONS, RULES, Refusal, refusal_of
 from providers import errors as providers
 
@@ -63,6 +64,14 @@ ROWS = [
     ("INTERNAL", StatusCode.INTERNAL, False),
     ("REPLY_TOO_LARGE", INVALID, False),
     ("CANCELLED", StatusCode.CANCELLED, False),
+    ("EFFECT_NOT_FOUND", NOT_FOUND, False),
+    ("BUNDLE_INVALID", INVALID, False),
+    ("BUNDLE_UNSUPPORTED", INVALID, False),
+    ("BUNDLE_SCOPE_MISMATCH", INVALID, False),
+    ("BUNDLE_TOO_LARGE", INVALID, False),
+    ("BUNDLE_CONFLICT", StatusCode.ALREADY_EXISTS, False),
+    ("BUNDLE_INCOMPLETE", ABORTED, True),
+    ("PROJECT_TOO_LARGE", PRECONDITION, False),
 ]
 
 PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [

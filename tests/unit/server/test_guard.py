@@ -15,7 +15,7 @@ from broker.domain.errors import (
 from broker.server.admission import Admission, Cost
 from broker.server.exchange import Exchange, Headers, MetadataValue, current_call
 from broker.server.guard import Admitted, Authenticated, Deadlines
-from broker.server.methods import READ, WRITE
+from broker.server.methods import READ, WRITE, Line
 from broker.telemetry.metrics import Metrics
 from tests.unit.server.calls import FakeContext, answer, caller, exchange
 
@@ -129,7 +129,7 @@ async def test_credentials_for_others_are_refused_after_the_token(name: str) -> 
 async def admitted(admission: Admission, metrics: Metrics, who: Caller) -> bytes:
     call = exchange()
     call.call = Call(who, "id", 9.0)
-    return await Admitted(admission, metrics)(answer, call)
+    return await Admitted({Line.MAIN: admission}, metrics)(answer, call)
 
 
 async def test_a_slot_is_taken_and_given_back() -> None:
@@ -170,7 +170,7 @@ async def test_callers_of_one_tenant_share_or_else_one_subject_does(
 
 
 async def _hold(admission: Admission, metrics: Metrics, step: object, call: Exchange) -> None:
-    await Admitted(admission, metrics)(step, call)  # type: ignore[arg-type]
+    await Admitted({Line.MAIN: admission}, metrics)(step, call)  # type: ignore[arg-type]
 
 
 async def test_a_refusal_is_counted() -> None:

@@ -6,10 +6,8 @@ import grpc
 import pytest
 from structlog.testing import capture_logs
 
-from broker.domain.errors import (
-    Reason,
-    RecordNotFoundError,
-)
+from broker.domain.errors import RecordNotFoundError
+from broker.domain.reasons import Reason
 from broker.server.exchange import Exchange
 from broker.server.observe import Logged, Refusing, RequestIds
 from broker.telemetry.logs import logger

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from broker.domain.errors import (
     FieldInvalidError,
     OverloadedError,
-    Reason,
     RecordNotFoundError,
     StateNotAllowedError,
     Violation,
 )
+from broker.domain.reasons import Reason
 from broker.server.errors import RULES, Refusal, refusal_of
 from broker.server.status import BYTES_MAX, VIOLATIONS_MAX, Trailers, status_of
 from providers.errors import ProviderThrottledError, StorageFullError

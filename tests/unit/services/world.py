@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from broker.domain.authority import Authorized, Need, RunSelection
+from broker.domain.authority import (
+    Authorized,
+    Grant,
+    GrantedOn,
+    Need,
+    Permission,
+    RunSelection,
+)
 from broker.domain.call import Call, Caller, ProjectScope, RunScope
 from broker.domain.errors import (
     BrokerError,
@@ -130,6 +137,11 @@ class World:
         return await self.writes.update(self.call(), UpdateRecord(**(given | changes)))
 
 
+WRITES = {
+    Permission.WRITE_PROJECTS: Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
+}
+
+
 class ScriptedAuthority:
     """Grants, refuses the n-th check, or changes what it grants."""
 
@@ -154,7 +166,7 @@ class ScriptedAuthority:
             scope=scope,
             tenant_id="tenant",
             membership_revision=1,
-            grants_write=world.writes_granted.get(world.checks, False),
+            grants=WRITES if world.writes_granted.get(world.checks, False) else {},
             selection=world.selection,
         )
 

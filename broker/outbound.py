@@ -1,4 +1,4 @@
-"""Opens the one channel to the owner, and refuses unsafe addresses."""
+"""Opens channels to the services the broker calls, and refuses unsafe addresses."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ TIMEOUT_S_MAX = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerSettings:
-    """Where the Projects & Config owner is and how it is reached.
+class PeerSettings:
+    """Where a service that the broker calls is, and how it is reached.
 
     ``address`` is ``host:port``. TLS always, with the given root certificates or those gRPC brings,
     and with a client certificate where both of its files are given. ``plaintext_loopback`` is for
-    development: it needs a loopback address. ``timeout_s`` bounds one check, at most 30 seconds.
+    development: it needs a loopback address. ``timeout_s`` bounds one call, at most 30 seconds.
 
     Raises:
         ValueError: an unsafe or incomplete combination.
@@ -37,7 +37,7 @@ class OwnerSettings:
         """Refuse what is unsafe."""
         host = _host(self.address)
         if not 0.0 < self.timeout_s <= TIMEOUT_S_MAX:
-            raise ValueError("the owner's timeout_s must be above 0 and at most 30")
+            raise ValueError("timeout_s must be above 0 and at most 30")
         if (self.client_certificate_file is None) != (self.client_key_file is None):
             raise ValueError("a client certificate needs its key, and a key its certificate")
         if self.plaintext_loopback and not _is_loopback(host):
@@ -46,7 +46,7 @@ class OwnerSettings:
             raise ValueError("plaintext and certificates exclude each other")
 
 
-def open_channel(settings: OwnerSettings) -> aio.Channel:
+def open_channel(settings: PeerSettings) -> aio.Channel:
     """Open the channel: one connection that all calls share, no proxy, no configured retries.
 
     An answer may be 256 KiB. The channel itself takes 16 MiB: beyond its own limit gRPC answers
@@ -81,9 +81,9 @@ def open_channel(settings: OwnerSettings) -> aio.Channel:
 def _host(address: str) -> str:
     parts = urlsplit(f"//{address}")
     if parts.hostname is None or parts.port is None:
-        raise ValueError("the owner's address must be host:port")
+        raise ValueError("the address must be host:port")
     if parts.netloc != address or "@" in address:
-        raise ValueError("the owner's address must be host:port and nothing else")
+        raise ValueError("the address must be host:port and nothing else")
     return parts.hostname
 
 
