@@ -37,7 +37,12 @@ def test_the_environment_names_the_file_too(file: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("BROKER_STORE__DSN_FILE", str(file))
     issuer = {"issuer": "https://i", "audience": "a", "algorithms": ["ES256"], "jwks_file": "/j"}
     settings = Settings.model_validate(
-        {"issuers": [issuer], "owner": {"address": "o:1"}, "providers": [PROVIDER]}
+        {
+            "issuers": [issuer],
+            "owner": {"address": "o:1"},
+            "events": {"address": "e:1", "audience": "events"},
+            "providers": [PROVIDER],
+        }
     )
     assert settings.store.dsn.get_secret_value() == DSN
 

@@ -19,6 +19,7 @@ REST: dict[str, Any] = {
         }
     ],
     "owner": {"address": "localhost:1"},
+    "events": {"address": "localhost:1", "audience": "events"},
     "store": {"dsn": "postgresql://role@127.0.0.1/name"},
     "providers": [
         {
