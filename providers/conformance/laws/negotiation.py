@@ -10,6 +10,7 @@ from providers.conformance.harness import Bench
 from providers.conformance.law import Law, law
 from providers.conformance.steps import SECONDS, commit, load, page, search
 from providers.deliveries import (
+    Acknowledgement,
     AcquireRequest,
     EffectRequest,
     LeaseRequest,
@@ -86,7 +87,10 @@ async def _acquire(provider: IMemoryProvider, project: ProjectKey) -> object:
 
 
 async def _acknowledge(provider: IMemoryProvider, project: ProjectKey) -> object:
-    return await provider.acknowledge(_lease(project), timeout=SECONDS)
+    acknowledgement = Acknowledgement("fact-1", 1)
+    return await provider.acknowledge(
+        _lease(project), acknowledgement=acknowledgement, timeout=SECONDS
+    )
 
 
 async def _release(provider: IMemoryProvider, project: ProjectKey) -> object:
