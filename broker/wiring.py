@@ -1,6 +1,6 @@
 """The composition root: the only place that constructs. One AsyncExitStack owns everything."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.binder import Binder
 from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
+from broker.binding.native import NativeEffects
 from broker.config import (
     EventsSettings,
     IssuerSettings,
@@ -27,16 +28,22 @@ from broker.config import (
     Settings,
 )
 from broker.domain.ports import AuthorityPort
+from broker.effects.client import EventsClient
+from broker.effects.relay import Relay
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
+from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
+from broker.server.proposal_servicer import proposal_service
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
+from broker.services.effects import Effects, UnscopedEffectReads
 from broker.services.head_writer import HeadWriter
+from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
@@ -45,6 +52,7 @@ from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
 from providers.capabilities import Capability
+from providers.deliveries import UnscopedEffects
 from providers.migration import open_engine
 from providers.registry import adapter
 
@@ -80,13 +88,17 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
-        access = AccessPath(
-            _authority(settings.owner, metrics, stack),
-            Binder(catalog, PostgresPinStore(engine)),
-        )
+        authority = _authority(settings.owner, metrics, stack)
+        access = AccessPath(authority, Binder(catalog, PostgresPinStore(engine)))
         stack.push_async_callback(access.drain)
+        relay = _relay(settings.events, metrics, stack)
+        native = _native(entries) if settings.events.unscoped_reads else None
+        services = [
+            *_record_services(access, catalog),
+            *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
+        ]
         server = EdgeServer(
-            services=_services(access, catalog),
+            services=services,
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
@@ -157,6 +169,7 @@ def _entry(given: ProviderSettings, metrics: Metrics, stack: AsyncExitStack) -> 
         advertised=advertised,
         enabled=given.enabled,
         provider=MeteredProvider(provider, partial(metrics.provider_call, given.provider_id)),
+        unscoped=provider if isinstance(provider, UnscopedEffects) else None,
     )
 
 
@@ -205,8 +218,36 @@ def _peer(given: OwnerSettings | EventsSettings) -> PeerSettings:
     )
 
 
-def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
-    writer = HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+def _relay(given: EventsSettings, metrics: Metrics, stack: AsyncExitStack) -> Relay:
+    try:
+        client = EventsClient(_peer(given))
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(f"events: {error}") from error
+    stack.push_async_callback(client.aclose)
+    relay = Relay(client, audience=given.audience, observe=metrics.delivery, log=logger("relay"))
+    stack.push_async_callback(relay.drain)
+    return relay
+
+
+def _native(entries: Sequence[CatalogEntry]) -> NativeEffects:
+    return NativeEffects([entry.unscoped for entry in entries if entry.unscoped is not None])
+
+
+def _writer(access: AccessPath) -> HeadWriter:
+    return HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+
+
+def _effect_services(
+    access: AccessPath, relay: Relay, unscoped: UnscopedEffectReads
+) -> list[ServedService]:
+    return [
+        proposal_service(Proposals(access, _writer(access), relay)),
+        effect_service(EffectPorts(Effects(access, relay), unscoped)),
+    ]
+
+
+def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
+    writer = _writer(access)
     ports = RecordPorts(
         writes=RecordWrites(access, writer),
         changes=RecordChanges(access, writer),

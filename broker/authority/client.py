@@ -24,8 +24,18 @@ from broker.owners.v1 import projects_config_service_pb2 as owners
 
 _SERVICE = owners.DESCRIPTOR.services_by_name["ProjectsConfigService"]
 
-_Request = TypeVar("_Request", owners.GetRunAuthorityRequest, owners.GetProjectAuthorityRequest)
-_Response = TypeVar("_Response", owners.GetRunAuthorityResponse, owners.GetProjectAuthorityResponse)
+_Request = TypeVar(
+    "_Request",
+    owners.GetRunAuthorityRequest,
+    owners.GetProjectAuthorityRequest,
+    owners.GetCallerAuthorityRequest,
+)
+_Response = TypeVar(
+    "_Response",
+    owners.GetRunAuthorityResponse,
+    owners.GetProjectAuthorityResponse,
+    owners.GetCallerAuthorityResponse,
+)
 _Method: TypeAlias = "aio.UnaryUnaryMultiCallable[_Request, bytes]"
 
 _PROJECT_UNKNOWN = frozenset({grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.NOT_FOUND})
@@ -69,6 +79,13 @@ class OwnerClient:
             )
         )
 
+        self._caller_authority: _Method[owners.GetCallerAuthorityRequest] = (
+            self._channel.unary_unary(
+                _method("GetCallerAuthority"),
+                request_serializer=owners.GetCallerAuthorityRequest.SerializeToString,
+            )
+        )
+
     async def run_authority(
         self, call: Call, scope: RunScope, permission: str
     ) -> owners.GetRunAuthorityResponse:
@@ -99,6 +116,18 @@ class OwnerClient:
         request = owners.GetProjectAuthorityRequest(project_id=scope.project_id)
         outcome = await self._ask(self._project_authority, request, call, permission)
         return _decoded(outcome, owners.GetProjectAuthorityResponse)
+
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        """Ask once for the caller's grants, without naming a project.
+
+        Raises:
+            What ``run_authority`` raises.
+        """
+        request = owners.GetCallerAuthorityRequest()
+        outcome = await self._ask(self._caller_authority, request, call, permission)
+        return _decoded(outcome, owners.GetCallerAuthorityResponse)
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""

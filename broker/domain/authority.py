@@ -47,6 +47,9 @@ class Need:
 KNOWLEDGE = Need(frozenset({Permission.ACCESS_PRIVATE_KNOWLEDGE, Permission.READ_RUN_SELECTION}))
 """What every record method needs."""
 
+EFFECTS = Need(frozenset({Permission.WRITE_PROJECTS, Permission.READ_RUN_SELECTION}))
+"""What it takes to read and deliver accepted effects."""
+
 SELECTIONS = Need(frozenset({Permission.READ_RUN_SELECTION}))
 """What it takes to know which providers there are."""
 

@@ -5,11 +5,14 @@ from datetime import datetime
 from typing import Protocol
 
 from broker.domain.authority import Authorized, Need
-from broker.domain.call import Call, ProjectScope, RunScope
+from broker.domain.call import Call, Caller, ProjectScope, RunScope
+from broker.domain.delivery import DeliveryCode, DeliveryOutcome
+from broker.domain.effects import EffectReceipt
 from broker.domain.errors import CapabilityNotNegotiatedError
 from providers.capabilities import Capability
+from providers.deliveries import Acknowledgement, EffectRequest
 from providers.interface import IMemoryProvider
-from providers.model import ResourceIdentity
+from providers.model import AcceptedEffect, ResourceIdentity
 
 
 class AuthorityPort(Protocol):
@@ -38,6 +41,14 @@ class AuthorityPort(Protocol):
             What ``check`` raises.
             AuthorityChangedError: the identity or tenant differs. Not retryable.
             RunSelectionChangedError: the selection differs. Not retryable.
+        """
+        ...
+
+    async def check_caller(self, call: Call) -> str:
+        """Return the tenant of a caller who names no project: one owner round trip.
+
+        Raises:
+            What ``check`` raises of a caller and not of a project.
         """
         ...
 
@@ -127,6 +138,45 @@ class PinStore(Protocol):
 
     async def insert_if_absent(self, pin: Pin) -> Pin:
         """Insert the pin unless the run has one, and return what is committed then."""
+        ...
+
+
+class EventsPort(Protocol):
+    """The Events service (004-76)."""
+
+    async def admit(
+        self, call: Call, receipt: EffectReceipt, authorization: str, *, timeout: float
+    ) -> Acknowledgement | DeliveryCode:
+        """Hand over what names a receipt, once; return the acknowledgement, or why there is none.
+
+        ``authorization`` is the value for the Events service; it is forwarded and goes nowhere
+        else.
+        """
+        ...
+
+
+class RelayPort(Protocol):
+    """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Give the call's place away and try to deliver once, inside of what time the call has.
+
+        It fails in no way but by a code: what was accepted stays accepted (004-78).
+        """
+        ...
+
+
+class UnscopedEffectsPort(Protocol):
+    """Finds a receipt in the native stores of this process without naming its project (004-81)."""
+
+    async def find(
+        self, tenant_id: str, receipt_id: str, caller: Caller, *, timeout: float
+    ) -> AcceptedEffect | None:
+        """Return the caller's own effect.
+
+        Raises:
+            What providers raise.
+        """
         ...
 
 

@@ -103,7 +103,7 @@ class HeadWriter:
             ),
         )
         replayed = settled.write_set is None
-        head = _head_left(settled)
+        (head,) = heads_left(settled)
         if replayed:
             write.admit(head.current, settled.authorized)
         return Written(write.scope.project_id, head, replayed=replayed)
@@ -140,14 +140,19 @@ def _load_request(project: ProjectKey, key: ReceiptKey, write: HeadWrite) -> Loa
     )
 
 
-def _head_left(settled: Settled) -> Record:
-    """Return the one head a write left, as it was then."""
+def heads_left(settled: Settled) -> tuple[Record, ...]:
+    """Return the heads a write left, as they were then, in the order of its receipt.
+
+    Raises:
+        StoredDataInvalidError: a revision that the receipt names is not there.
+    """
     if settled.write_set is not None:
-        return settled.write_set.heads[0].record
+        return tuple(put.record for put in settled.write_set.heads)
+    loaded = settled.loaded
     try:
-        ref = settled.receipt.refs[0]
-        return Record(
-            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id].create_time
+        return tuple(
+            Record(loaded.revisions[ref], loaded.heads[ref.record_id].create_time)
+            for ref in settled.receipt.refs
         )
     except LookupError as error:
         raise StoredDataInvalidError("a receipt names no revision that is there") from error

@@ -82,6 +82,14 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._deliveries = Histogram(
+            "broker_effect_delivery_duration_seconds",
+            "Tries to deliver an accepted effect, by how they came out.",
+            ("outcome",),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+
     def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         Gauge(name, text, registry=self.registry).set_function(read)
 
@@ -115,6 +123,10 @@ class Metrics:
     def provider_call(self, provider_id: str, operation: str, outcome: str, seconds: float) -> None:
         """Record a round trip to a provider; ``outcome`` is ``ok`` or the name of an error type."""
         self._histogram(self._provider_calls, provider_id, operation, outcome).observe(seconds)
+
+    def delivery(self, outcome: str, seconds: float) -> None:
+        """Record a try to deliver an effect; ``outcome`` is ``delivered`` or a delivery code."""
+        self._histogram(self._deliveries, outcome).observe(seconds)
 
     def _counter(self, parent: Counter, *labels: str) -> Counter:
         child = self._children.get((parent, *labels))
