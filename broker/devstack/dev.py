@@ -123,6 +123,7 @@ class _Start:
         return StackSettings(
             listen=f"{HOST}:{self._port}",
             owner_address=owner.address,
+            events_address=f"{HOST}:1",
             jwks_file=issuer.jwks_file,
             place=place,
             catalog=document,

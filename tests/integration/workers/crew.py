@@ -142,7 +142,7 @@ def crew_of(
     first = two_free_ports()
     settings["server"]["metrics_listen"] = f"127.0.0.1:{first}"
     broker = BrokerProcess(write_settings(directory, settings), directory / "broker.log")
-    crew = Crew(broker, stand.owner, stand.identity, database, first, 0)
+    crew = Crew(broker, stand.owner, stand.events, stand.identity, database, first, 0)
     try:
         broker.start()
         crew.health_port = crew.lines("health")[-1]["port"]
