@@ -5,9 +5,11 @@ from providers.conformance.laws import (
     cas,
     claims,
     counters,
+    deliveries,
     faults,
     history,
     identifiers,
+    leases,
     lifecycle,
     limits,
     loading,
@@ -36,6 +38,8 @@ AREAS = (
     searching,
     search_text,
     limits,
+    leases,
+    deliveries,
     faults,
 )
 
