@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from broker.domain.authority import Authorized, GrantedOn, Permission
 from broker.domain.call import Caller, RunScope
@@ -141,7 +141,7 @@ def receipt_of(effect: AcceptedEffect) -> EffectReceipt:
     Raises:
         StoredDataInvalidError: a field is absent, unknown, or of another type.
     """
-    kept = dict(effect.receipt)
+    kept: dict[str, Any] = dict(effect.receipt)
     if kept.keys() != _KEPT:
         raise StoredDataInvalidError("a receipt's fields are not those it must have")
     for name, value in kept.items():
@@ -157,7 +157,7 @@ def receipt_of(effect: AcceptedEffect) -> EffectReceipt:
         receipt_id=effect.receipt_id,
         run_id=effect.run_id,
         accept_time=effect.accept_time,
-        **kept,  # type: ignore[arg-type]  # checked above
+        **kept,
     )
 
 

@@ -81,12 +81,12 @@ class EventsClient:
 
 def _metadata(call: Call, authorization: str) -> tuple[tuple[str, str], ...]:
     caller = call.caller
-    sent = (("authorization", authorization), ("x-request-id", call.request_id))
+    sent = [("authorization", authorization), ("x-request-id", call.request_id)]
     if authorization != caller.bearer:
-        sent = (*sent, ("x-knowledge-authorization", caller.bearer))
+        sent.append(("x-knowledge-authorization", caller.bearer))
     if caller.tenant_selector is not None:
-        sent = (*sent, ("x-tenant", caller.tenant_selector))
-    return sent
+        sent.append(("x-tenant", caller.tenant_selector))
+    return tuple(sent)
 
 
 def _code(error: aio.AioRpcError) -> DeliveryCode:

@@ -103,7 +103,7 @@ class HeadWriter:
             ),
         )
         replayed = settled.write_set is None
-        (head,) = heads_left(settled)
+        head = heads_left(settled)[0]
         if replayed:
             write.admit(head.current, settled.authorized)
         return Written(write.scope.project_id, head, replayed=replayed)
@@ -150,9 +150,12 @@ def heads_left(settled: Settled) -> tuple[Record, ...]:
         return tuple(put.record for put in settled.write_set.heads)
     loaded = settled.loaded
     try:
-        return tuple(
+        heads = tuple(
             Record(loaded.revisions[ref], loaded.heads[ref.record_id].create_time)
             for ref in settled.receipt.refs
         )
     except LookupError as error:
-        raise StoredDataInvalidError("a receipt names no revision that is there") from error
+        raise StoredDataInvalidError("a receipt names a revision that is not there") from error
+    if not heads:
+        raise StoredDataInvalidError("a receipt names no revision")
+    return heads
