@@ -103,5 +103,23 @@ def _reserve_one(family: int, where: Any, stack: ExitStack) -> int:
         shared = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         port = int(alone.getsockname()[1])
-        shared.bind((where[0], port, *where[2:]))
+        try:
+            shared.bind((where[0], port, *where[2:]))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            stack.enter_context(_closed_to_others(alone))
     return port
+
+
+def _closed_to_others(alone: socket.socket) -> socket.socket:
+    """Make the first socket the one that stays; return it as one more descriptor.
+
+    Connections that are over, of a listener that did not share, are in the way of the second one
+    for a minute, but not of the first. The kernel lets in sockets with SO_REUSEADDR after one with
+    SO_REUSEADDR, until somebody has listened: this one does, for a moment.
+    """
+    alone.listen()
+    alone.shutdown(socket.SHUT_RDWR)
+    alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    return alone.dup()

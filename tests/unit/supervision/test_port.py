@@ -68,15 +68,35 @@ def test_a_listener_that_would_share_is_refused() -> None:
             pass
 
 
-def test_connections_that_are_over_do_not_hold_up_the_next_start() -> None:
-    with bound(f"{LOOPBACK}:0", socket.SO_REUSEADDR, socket.SO_REUSEPORT) as listener:
+def left_behind(*options: int) -> str:
+    """Serve one connection and be gone; return the address, which it keeps busy for a minute."""
+    with bound(f"{LOOPBACK}:0", *options) as listener:
         listener.listen()
-        address = f"{LOOPBACK}:{listener.getsockname()[1]}"
         with socket.create_connection(listener.getsockname()):
             accepted, _ = listener.accept()
-            accepted.close()  # the side that closes first remembers the connection for a minute
+            accepted.close()  # the side that closes first remembers the connection
+        return f"{LOOPBACK}:{listener.getsockname()[1]}"
+
+
+SHARING = (socket.SO_REUSEADDR, socket.SO_REUSEPORT)
+
+
+@pytest.mark.parametrize("before", [SHARING, (socket.SO_REUSEADDR,)])
+def test_connections_that_are_over_do_not_hold_up_the_next_start(before: tuple[int, ...]) -> None:
+    """Also those of a program that did not share: of one process, where there are several now."""
+    address = left_behind(*before)
     with reserved("server.listen", address) as kept:
         assert kept == address
+        with pytest.raises(OSError, match="in use"), bound(address, socket.SO_REUSEADDR):
+            pass
+        with pytest.raises(AddressUnusableError), reserved("server.listen", address):
+            pass
+        with socket.socket() as client:
+            port = int(address.rpartition(":")[2])
+            assert client.connect_ex((LOOPBACK, port)) == errno.ECONNREFUSED
+        with bound(address, *SHARING) as one, bound(address, *SHARING) as other:
+            one.listen()
+            other.listen()
 
 
 def test_a_name_is_reserved_on_all_its_addresses() -> None:
