@@ -3,13 +3,16 @@
 import errno
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 
 import pytest
 
 from broker.supervision.port import AddressUnusableError, reserved
 
 LOOPBACK = "127.0.0.1"
+ROUNDS = 500
 
 
 @contextmanager
@@ -58,6 +61,33 @@ def test_two_reservations_do_not_share() -> None:
         reserved("server.listen", address),
     ):
         pass
+
+
+def test_who_is_bound_but_did_not_listen_comes_too_late() -> None:
+    with bound(f"{LOOPBACK}:0", socket.SO_REUSEADDR) as other:
+        address = f"{LOOPBACK}:{other.getsockname()[1]}"
+        with reserved("server.listen", address), pytest.raises(OSError, match="in use"):
+            other.listen()
+
+
+def test_of_two_that_come_at_the_same_time_one_gets_it() -> None:
+    start, end = Barrier(2, timeout=10), Barrier(2, timeout=10)
+
+    def gets(address: str) -> bool:
+        start.wait()
+        try:
+            with reserved("server.listen", address):
+                end.wait()
+                return True
+        except AddressUnusableError:
+            end.wait()
+            return False
+
+    with ThreadPoolExecutor(2) as both:
+        for _ in range(ROUNDS):
+            with bound(f"{LOOPBACK}:0") as free:
+                address = f"{LOOPBACK}:{free.getsockname()[1]}"
+            assert sorted(both.map(gets, [address] * 2)) == [False, True]
 
 
 def test_a_listener_that_would_share_is_refused() -> None:
