@@ -179,7 +179,7 @@ async def test_nobody_takes_the_metrics_port_of_a_worker_that_is_down(own_crew: 
     """It would keep the next one down, and the broker where all are down at once."""
     victim = own_crew.serving()[0]
     own_crew.kill(victim)
-    await until(lambda: not is_there(victim))
+    await until(lambda: bool(own_crew.lines("process_ended")))
     with pytest.raises(OSError, match="in use"):
         socket.create_server(("127.0.0.1", own_crew.metrics_port)).close()
     await until(lambda: own_crew.serving().get(0, victim) != victim)
