@@ -61,12 +61,12 @@ from providers.registry import adapter
 class Part:
     """What is a worker's own among those that share the settings.
 
-    ``number`` counts the workers from 0; ``listen`` stands in for the setting; ``tell`` is told
-    what answers, again and again.
+    ``listen`` stands in for the setting, and so does ``metrics_listen``, an address that somebody
+    keeps for this worker; ``tell`` is told what answers, again and again.
     """
 
-    number: int = 0
     listen: str
+    metrics_listen: str | None = None
     tell: Tell
 
 
@@ -83,7 +83,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
     """
     part = part or Part(listen=settings.server.listen, tell=lambda _: None)
     async with AsyncExitStack() as stack:
-        metrics = _metrics(settings.server, part.number, stack)
+        metrics = _metrics(settings.server, part, stack)
         engine = _engine(settings, stack)
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
         catalog = Catalog(entries)
@@ -118,13 +118,14 @@ def _tell(server: EdgeServer, part: Part, look: Look) -> None:
     part.tell(look)
 
 
-def _metrics(server: ServerSettings, worker: int, stack: AsyncExitStack) -> Metrics:
+def _metrics(server: ServerSettings, part: Part, stack: AsyncExitStack) -> Metrics:
     metrics = Metrics()
-    if server.metrics_listen is not None:
-        host, _, first = server.metrics_listen.rpartition(":")
-        port = int(first) + worker if int(first) else 0
+    is_kept = part.metrics_listen is not None
+    address = part.metrics_listen if is_kept else server.metrics_listen
+    if address is not None:
+        host, _, port = address.rpartition(":")
         try:
-            _, stop = serve_metrics(metrics, port, host.strip("[]"))
+            _, stop = serve_metrics(metrics, int(port), host.strip("[]"), shared=is_kept)
         except OSError as error:
             raise ConfigurationError(f"server.metrics_listen: port {port}: {error}") from error
         stack.callback(stop)

@@ -7,7 +7,7 @@ import secrets
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +125,18 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@contextmanager
+def frozen(pids: Collection[int]) -> Iterator[None]:
+    """Stop processes as SIGSTOP does; none of them outlives the context."""
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in filter(is_there, pids):
+            os.kill(pid, signal.SIGKILL)
 
 
 def settings_for(stand: Stand, database: Database, **server: Any) -> Settings:
