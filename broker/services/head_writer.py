@@ -21,7 +21,6 @@ from broker.services.access import Access, AccessPath, Settled, Write
 from providers.errors import StoredDataInvalidError
 from providers.model import (
     HeadPut,
-    Kind,
     ProjectKey,
     ReceiptKey,
     Record,
@@ -41,7 +40,7 @@ class HeadWrite:
 
     ``fields`` are the normalised fields of the request beside its scope. ``admit`` refuses callers
     who may not write, or be told of, a record such as the one that was found. With ``graph`` the
-    write of a decision expects the decision graph as it was loaded, and advances it.
+    write expects the decision graph as it was loaded, and advances it.
     """
 
     method: str
@@ -84,12 +83,11 @@ class HeadWriter:
                 refs=(RevisionRef(after.record_id, after.revision),),
                 create_time=after.create_time,
             )
-            linked = write.graph and after.kind is Kind.DECISION
             return WriteSet(
                 project=access.project,
                 receipt=receipt,
                 heads=(put,),
-                graph_expected=loaded.graph if linked else None,
+                graph_expected=loaded.graph if write.graph else None,
             )
 
         settled = await self._access.write(
