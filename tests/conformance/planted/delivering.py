@@ -58,11 +58,11 @@ class IgnoresTheOrderOfTheStream(ReferenceMemoryProvider):
 
 
 @caught_by("stream_order")
-class LooksAtTheEffectJustBeforeOnly(ReferenceMemoryProvider):
+class TakesALeasedEffectForDelivered(ReferenceMemoryProvider):
     def _is_next(self, shelf: Shelf, effect: AcceptedEffect) -> bool:
-        before = {each.sequence for each in self._undelivered(shelf, effect.run_id)}
-        leased = [each for each in shelf.deliveries.values() if each.token is not None]
-        return effect.sequence - 1 not in before or bool(leased)
+        waiting = self._undelivered(shelf, effect.run_id)[: effect.sequence - 1]
+        before = [each for each in waiting if each.sequence < effect.sequence]
+        return all(self._leased(self._delivery(shelf, each)) for each in before)
 
 
 @caught_by("streams_do_not_wait_for_each_other")
