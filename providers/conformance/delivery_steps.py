@@ -22,6 +22,8 @@ RUN = "run-1"
 LONG_MS = 600_000
 """A lease that outlives every law."""
 SHORT_MS = 150
+PATIENCE_SECONDS = 20.0
+"""How long a law waits for a lease to end, or for a stream to be delivered."""
 
 
 async def accepted(
@@ -73,12 +75,28 @@ async def leased_again(
     provider: IMemoryProvider, project: ProjectKey, effect: AcceptedEffect
 ) -> str:
     """Wait until the lease of another is over and take it."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + SECONDS
+    patience = Patience("a lease ends")
     while (got := await acquire(provider, project, effect)).token is None:
-        expect.that(loop.time() < end, "a lease ends")
-        await asyncio.sleep(0.02)
+        await patience.wait()
     return expect.some(got.token, "the lease")
+
+
+class Patience:
+    """Waits for something a little at a time, and not for ever."""
+
+    def __init__(self, what: str) -> None:
+        """Begin to wait for ``what``."""
+        self._what = what
+        self._end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+
+    async def wait(self) -> None:
+        """Wait a little.
+
+        Raises:
+            LawBrokenError: It took too long.
+        """
+        expect.that(asyncio.get_running_loop().time() < self._end, self._what)
+        await asyncio.sleep(0.01)
 
 
 async def acknowledge(

@@ -8,6 +8,7 @@ from providers.conformance.declaration import StoreFact
 from providers.conformance.delivery_steps import (
     LONG_MS,
     SHORT_MS,
+    Patience,
     accepted,
     acknowledge,
     acquire,
@@ -167,6 +168,8 @@ async def lease_time_is_store_time(bench: Bench) -> None:
     await bench.skew(-FAR_SECONDS)
     late = await leased_again(provider, project, brief)
     expect.equal(await acknowledge(provider, project, brief, late), True, "a live lease's")
+    for each in (effect, brief):
+        expect.equal((await effect_of(provider, project, each)).delivered, True, "delivered")
 
 
 @law("D-5", capability=Capability.DELIVERY)
@@ -221,6 +224,7 @@ async def workers_deliver_a_stream_in_order(bench: Bench) -> None:
     done: list[int] = []
 
     async def work(provider: IMemoryProvider) -> None:
+        patience = Patience("a stream is delivered to its end")
         while (page := await pending(provider, project)).effects:
             for found in page.effects[:2]:
                 effect = expect.some(found.effect, "a pending effect")
@@ -229,6 +233,7 @@ async def workers_deliver_a_stream_in_order(bench: Bench) -> None:
                     done.append(effect.sequence)
                     held = await acknowledge(provider, project, effect, got.token)
                     expect.equal(held, True, "the acknowledgement of a live lease")
+            await patience.wait()
 
     await gathered(work(both[number % 2]) for number in range(WORKERS))
     expect.equal(done, [each.sequence for each in effects], "the leases that were given, in turn")
