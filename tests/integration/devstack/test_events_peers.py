@@ -37,7 +37,8 @@ BROKER_SAYS = {
     grpc.StatusCode.UNAVAILABLE: (UNAVAILABLE, "knowledge_receipt_unavailable"),
     grpc.StatusCode.RESOURCE_EXHAUSTED: (UNAVAILABLE, "knowledge_receipt_unavailable"),
     grpc.StatusCode.INTERNAL: (UNAVAILABLE, "knowledge_receipt_unavailable"),
-    grpc.StatusCode.FAILED_PRECONDITION: (INTERNAL, "knowledge_receipt_invalid"),
+    grpc.StatusCode.FAILED_PRECONDITION: (UNAVAILABLE, "knowledge_receipt_unavailable"),
+    grpc.StatusCode.DATA_LOSS: (INTERNAL, "knowledge_receipt_invalid"),
     grpc.StatusCode.UNIMPLEMENTED: (INTERNAL, "knowledge_receipt_invalid"),
 }
 
