@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from providers.model import AcceptedEffect, ProjectKey
-from providers.rules import is_storable
 
 LEASE_MS_MAX = 3_600_000
 PENDING_LIMIT_MAX = 100
@@ -20,8 +19,8 @@ class Acknowledgement:
     """What the events service answered: its fact, and that fact's place in the project (004-77).
 
     Raises:
-        ValueError: ``fact_id`` is not 1-256 characters that a store can hold, or ``sequence`` is
-            not 1 to 2^63 - 1.
+        ValueError: ``fact_id`` is not 1-256 printable characters, or ``sequence`` is not 1 to
+            2^63 - 1.
     """
 
     fact_id: str
@@ -29,8 +28,8 @@ class Acknowledgement:
 
     def __post_init__(self) -> None:
         """Refuse what acknowledges nothing."""
-        if not 1 <= len(self.fact_id) <= FACT_ID_LENGTH_MAX or not is_storable(self.fact_id):
-            raise ValueError(f"fact_id is 1-{FACT_ID_LENGTH_MAX} characters of text")
+        if not 1 <= len(self.fact_id) <= FACT_ID_LENGTH_MAX or not self.fact_id.isprintable():
+            raise ValueError(f"fact_id is 1-{FACT_ID_LENGTH_MAX} printable characters")
         if not 1 <= self.sequence <= FACT_SEQUENCE_MAX:
             raise ValueError("sequence counts from 1")
 

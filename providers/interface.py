@@ -263,7 +263,8 @@ class IMemoryProvider(ABC):
         """Give a lease back and keep the delivery code.
 
         - D-5. True only for the holder of the current token of an undelivered effect, expired or
-          not; the code is then the effect's last code, and it can be leased at once.
+          not; the code is then the effect's last code, and it can be leased at once. A code is
+          1-256 characters, or WriteSetInvalidError.
         """
         raise CapabilityMissingError(Capability.DELIVERY)
 
