@@ -95,9 +95,7 @@ class MeteredProvider(IMemoryProvider):
         self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
     ) -> bool:
         """See ``IMemoryProvider.acknowledge``."""
-        work = self._provider.acknowledge(
-            request, acknowledgement=acknowledgement, timeout=timeout
-        )
+        work = self._provider.acknowledge(request, acknowledgement=acknowledgement, timeout=timeout)
         return await self._told("acknowledge", work)
 
     async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
