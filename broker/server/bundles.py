@@ -13,7 +13,12 @@ from broker.domain.facets import INPUT_FIELDS
 from broker.domain.fields import TAGS_GIVEN_MAX
 from broker.domain.requests import UNKNOWN, ContentInput, Unknown
 from broker.server.bundle_json import canonical_json
-from broker.server.convert import facet_input, record_message, revision_message
+from broker.server.convert import (
+    METADATA_WIRE_BYTES_MAX,
+    facet_input,
+    record_message,
+    revision_message,
+)
 from broker.server.vocabulary import CHANGE_KINDS, KINDS, ORIGIN_TIERS, STATES, TRUSTS
 from broker.server.wellknown import time_of
 from broker.transfer.bundle import FORMAT, SCHEMA_VERSION, Bundle
@@ -45,7 +50,13 @@ class MessageBundle:
         return sum(len(each.revisions) for each in self._message.records)
 
     def canonical(self) -> bytes | None:
-        """Return the canonical form; ``None`` where a value has none."""
+        """Return the canonical form.
+
+        ``None`` where a value has none, and where the metadata of a facet surely pass their limit:
+        those are not taken apart.
+        """
+        if any(map(_passes_limits, self._message.records)):
+            return None
         try:
             return canonical_json(self._message)
         except ValueError:
@@ -58,6 +69,14 @@ class MessageBundle:
                 _head(each.record) if each.HasField("record") else None,
                 tuple(map(_revision, each.revisions)),
             )
+
+
+def _passes_limits(record: transfer_pb2.BundleRecord) -> bool:
+    snapshots: tuple[Any, ...] = (record.record, *record.revisions)
+    return any(
+        each.HasField("facet") and each.facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX
+        for each in snapshots
+    )
 
 
 def bundle_message(bundle: Bundle) -> transfer_pb2.Bundle:

@@ -1,5 +1,6 @@
 """TransferService on the wire: one screen per method, no rule of its own."""
 
+import asyncio
 from typing import Protocol
 
 from broker.api.v1 import transfer_service_pb2 as pb
@@ -44,7 +45,8 @@ class TransferServicer(transfer_service_pb2_grpc.TransferServiceServicer):
                 record_ids=tuple(request.record_ids[: BATCH_MAX + 1]),
             ),
         )
-        return pb.ExportRecordsResponse(bundle=bundle_message(bundle))
+        message = await asyncio.to_thread(bundle_message, bundle)  # a large one takes a while
+        return pb.ExportRecordsResponse(bundle=message)
 
     async def ImportRecords(
         self, request: pb.ImportRecordsRequest, context: object

@@ -1,8 +1,7 @@
 """Histories on the move: exported, imported elsewhere, exported again (004-82, 004-85, 004-88)."""
 
-from tests.fixtures.broker import Stand
-from tests.fixtures.desk import Desk, desk
 from tests.fixtures.decisions import decisions
+from tests.fixtures.desk import Desk, desk
 from tests.fixtures.record_calls import EXPORT, IMPORT, SUPERSEDE, UPDATE
 
 __all__ = ["desk"]
