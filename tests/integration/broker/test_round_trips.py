@@ -81,7 +81,7 @@ READ_BY: Final = {SEARCH: {"search": 1}, LIST: {"revisions": 1}, EXPORT: {"expor
 """What is asked of the provider, where it is not a load."""
 
 
-@pytest.mark.parametrize("rpc", (*RPCS, *TRANSFERS))
+@pytest.mark.parametrize("rpc", [*RPCS, *TRANSFERS])
 async def test_first_use(stand: Stand, rpc: str) -> None:
     """004-15, 004-28: the first use of a run negotiates once more; the owner is asked no more."""
     async with stand.channel() as channel:
@@ -164,7 +164,7 @@ async def test_refused_writes(run: Run) -> None:
     assert await run.cost(UPDATE, reused, idempotency_key="key-1") == (3, {"load": 2})
 
 
-@pytest.mark.parametrize("rpc", (*READS, EXPORT))
+@pytest.mark.parametrize("rpc", [*READS, EXPORT])
 async def test_nothing_is_cached(run: Run, rpc: str) -> None:
     """004-01, B1: the same read twice asks the owner four times, and the store twice."""
     first, second = await run.cost(rpc), await run.cost(rpc)

@@ -39,6 +39,7 @@ from tests.fixtures.record_calls import (
     LIST_PROVIDERS,
     READS,
     RPCS,
+    TRANSFERS,
     outcomes,
     request,
     send,
@@ -326,7 +327,7 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
     """004-24, 004-25: what was not negotiated then is not used now."""
     project = await pinned(stand, capabilities=["memory.records.read"])
     missing = ("FAILED_PRECONDITION", "CAPABILITY_MISSING")
-    assert await every_rpc(stand, project) == dict.fromkeys(RPCS, missing) | {
+    assert await every_rpc(stand, project) == dict.fromkeys((*RPCS, *TRANSFERS), missing) | {
         GET: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         BATCH: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         GET_BINDING: ("OK", ""),
@@ -336,9 +337,12 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
 
 def test_every_case_is_called() -> None:
     """004-05: the rows leave out no RPC of the services; ListProviders names no run."""
-    from broker.api.v1 import binding_service_pb2, record_service_pb2
+    from broker.api.v1 import binding_service_pb2, record_service_pb2, transfer_service_pb2
 
-    records = record_service_pb2.DESCRIPTOR.services_by_name["RecordService"]
-    bindings = binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"]
-    served = {method.name for service in (records, bindings) for method in service.methods}
+    services = (
+        record_service_pb2.DESCRIPTOR.services_by_name["RecordService"],
+        binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"],
+        transfer_service_pb2.DESCRIPTOR.services_by_name["TransferService"],
+    )
+    served = {method.name for service in services for method in service.methods}
     assert served == {*CASES, LIST_PROVIDERS} - {FIRST_USE}

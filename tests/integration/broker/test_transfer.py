@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from grpc import aio
 
 from broker.api.v1 import record_pb2, transfer_pb2
 from broker.server.bundle_json import canonical_json
@@ -99,7 +100,7 @@ async def test_stable_bytes(desk: Desk) -> None:
     says = desk.stand.metadata()
     replies = [await raw(desk.channel, method(EXPORT), body, says) for _ in range(3)]
     assert len(set(replies)) == 1 and isinstance(replies[0], bytes)
-    stub = desk.channel.unary_unary(method(EXPORT))
+    stub: aio.UnaryUnaryMultiCallable[bytes, bytes] = desk.channel.unary_unary(method(EXPORT))
     call = stub(body, metadata=says)
     await call
     sent = list(await call.initial_metadata() or ())

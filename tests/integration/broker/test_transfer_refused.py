@@ -185,7 +185,7 @@ FORM: Final[dict[str, tuple[Make, str, Any]]] = {
         INVALID,
         {"bundle.records[0].revisions[1].superseded_by_record_id"},
     ),
-    "no records": (lambda project: bundle(project), INVALID, {"bundle.records"}),
+    "no records": (bundle, INVALID, {"bundle.records"}),
     "no revisions": (
         of(lambda made: made.records[1].ClearField("revisions")),
         INVALID,
