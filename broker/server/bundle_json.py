@@ -5,13 +5,10 @@ same bytes.
 """
 
 import json
-from typing import Final
 
 from google.protobuf import json_format
 
 from broker.api.v1 import transfer_pb2
-
-FILE_END: Final = b"\n"
 
 
 class NoBundleError(ValueError):
@@ -39,6 +36,8 @@ def read_json(raw: bytes) -> transfer_pb2.Bundle:
     Raises:
         NoBundleError: it is none, or has a field that is not known here.
     """
+    if not raw.lstrip().startswith(b"{"):
+        raise NoBundleError("it is no JSON object")
     try:
         return json_format.Parse(raw, transfer_pb2.Bundle())
     except (json_format.Error, ValueError, RecursionError) as error:
