@@ -35,10 +35,12 @@ from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
+from broker.server.bundles import canonical_bundle
 from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.proposal_servicer import proposal_service
 from broker.server.record_servicer import RecordPorts, record_service
+from broker.server.transfer_servicer import transfer_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.effects import Effects, UnscopedEffectReads
@@ -48,6 +50,7 @@ from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
+from broker.services.transfers import Transfers
 from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
@@ -235,7 +238,7 @@ def _native(entries: Sequence[CatalogEntry]) -> NativeEffects:
 
 
 def _writer(access: AccessPath) -> HeadWriter:
-    return HeadWriter(access, SystemClock(), lambda: str(uuid_utils.uuid7()))
+    return HeadWriter(access, SystemClock(), _new_id)
 
 
 def _effect_services(
@@ -255,7 +258,15 @@ def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService
         reads=RecordReads(access),
         searches=RecordSearch(access),
     )
-    return [record_service(ports), binding_service(BindingReads(access, catalog))]
+    return [
+        record_service(ports),
+        binding_service(BindingReads(access, catalog)),
+        transfer_service(Transfers(access, SystemClock(), _new_id, canonical_bundle)),
+    ]
+
+
+def _new_id() -> str:
+    return str(uuid_utils.uuid7())
 
 
 async def _listening(server: EdgeServer, address: str) -> int:

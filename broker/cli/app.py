@@ -1,4 +1,4 @@
-"""``broker``: serve, migrate, init-resource, dev.
+"""``broker``: serve, migrate, init-resource, dev, export, import.
 
 A command imports what it needs when it runs: a supervisor must not load gRPC.
 """
@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from broker.cli import transfer
 from broker.cli.choices import Schema
 from broker.cli.refusals import SETTINGS_REFUSALS, readable
 from broker.config import WORKERS_MAX, read_secret
@@ -23,6 +24,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.command("export")(transfer.export)
+app.command("import")(transfer.import_)
 
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
 DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"

@@ -71,10 +71,8 @@ def content_input(
     )
 
 
-def facet_input(
-    message: record_service_pb2.CreateRecordRequest | record_service_pb2.UpdateRecordRequest,
-) -> FacetInput | None:
-    """Read the facet of a request where it has one. Output-only fields are ignored (AIP-203)."""
+def facet_input(message: Any) -> FacetInput | None:
+    """Read the facet of a message where it has one. Output-only fields are ignored (AIP-203)."""
     if not message.HasField("facet"):
         return None
     facet = message.facet

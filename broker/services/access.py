@@ -7,12 +7,13 @@ No outcome of a provider call leaves before check ② has passed: neither a resu
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from broker.domain.authority import KNOWLEDGE, Authorized, Need
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
+    BrokerError,
     ConcurrentWriteError,
     DeadlineExceededError,
     IdempotencyKeyReusedError,
@@ -31,6 +32,7 @@ from providers.model import (
     WriteSet,
 )
 from providers.requests import (
+    AlreadyExists,
     CommitOutcome,
     Committed,
     IdempotencyReused,
@@ -85,6 +87,9 @@ class Write:
     """One write: its identity for retries, what it loads, and the pure decision over that.
 
     ``decide`` gets the fresher of the two authority answers and is called again after contention.
+    ``exists`` makes the refusal for ids of the caller's that exist already, from the record of the
+    write set that meets one; without it such an id is one of ours, and the write is decided again
+    with others.
     """
 
     method: str
@@ -92,6 +97,7 @@ class Write:
     fingerprint: str
     load: LoadRequest
     decide: Callable[[Loaded, Authorized], WriteSet]
+    exists: Callable[[str], BrokerError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +193,22 @@ class AccessPath:
                     raise IdempotencyKeyReusedError
                 case StaleRevision(current=current):
                     raise StaleRevisionError(current)
+                case AlreadyExists(record_id) if write.exists is not None:
+                    raise write.exists(record_id)
                 case Tombstoned():
                     raise TombstonedError("the content was forgotten and may not come back")
                 case _:
                     continue
         raise ConcurrentWriteError("other writers won every attempt; retry")
+
+    async def rehearse(self, access: Access, write: Write) -> WriteSet:
+        """Load beside check ②, decide, and commit nothing; an earlier request's receipt is nothing.
+
+        Raises:
+            What ``decide``, the provider and the authority raise.
+        """
+        loaded, second = await self._load(access, replace(write.load, receipt=None))
+        return write.decide(loaded, second)
 
     async def drain(self) -> None:
         """Wait for commits whose callers went away. Each is bounded by its own timeout."""
