@@ -18,6 +18,7 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.binder import Binder
 from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
+from broker.binding.project import ProjectBinder
 from broker.config import (
     EventsSettings,
     IssuerSettings,
@@ -26,17 +27,18 @@ from broker.config import (
     ServerSettings,
     Settings,
 )
-from broker.domain.ports import AuthorityPort
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
+from broker.server.discovery_servicer import discovery_service
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.head_writer import HeadWriter
+from broker.services.project_search import ProjectSearch
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
@@ -80,13 +82,12 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
-        access = AccessPath(
-            _authority(settings.owner, metrics, stack),
-            Binder(catalog, PostgresPinStore(engine)),
-        )
+        authority, pins = _authority(settings.owner, metrics, stack), PostgresPinStore(engine)
+        access = AccessPath(authority, Binder(catalog, pins))
+        discovery = ProjectSearch(authority, pins, ProjectBinder(catalog))
         stack.push_async_callback(access.drain)
         server = EdgeServer(
-            services=_services(access, catalog),
+            services=[*_services(access, catalog), discovery_service(discovery)],
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
@@ -185,7 +186,7 @@ def _issuer(given: IssuerSettings) -> TrustedIssuer:
     )
 
 
-def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> AuthorityPort:
+def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> OwnerAuthority:
     try:
         client = OwnerClient(_peer(given))
     except (ValueError, OSError) as error:

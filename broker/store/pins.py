@@ -1,15 +1,16 @@
 """Keeps pins in schema ``knowledge``."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import Row, and_, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ColumnElement, Row, Text, and_, any_, bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.domain.errors import StorageUnavailableError
-from broker.domain.ports import Pin
+from broker.domain.ports import Pin, PinQuery
 from broker.store.schema import pins
 from providers.model import ResourceIdentity
 
@@ -39,6 +40,18 @@ class PostgresPinStore:
             raise _unavailable() from error
         return None if row is None else _pin(row)
 
+    async def list(self, query: PinQuery) -> tuple[Pin, ...]:
+        """Return the first committed pins that are wanted, by run id."""
+        statement = (
+            select(pins).where(and_(*_conditions(query))).order_by(pins.c.run_id).limit(query.limit)
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.connect() as connection:
+                rows = (await connection.execute(statement)).all()
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise _unavailable() from error
+        return tuple([_pin(row) for row in rows])
+
     async def insert_if_absent(self, pin: Pin) -> Pin:
         """Insert a pin unless the run has one; return the one that is committed."""
         statement = insert(pins).values(_values(pin)).on_conflict_do_nothing()
@@ -51,6 +64,17 @@ class PostgresPinStore:
         if committed is None:
             raise _unavailable()
         return committed
+
+
+def _conditions(query: PinQuery) -> Iterator[ColumnElement[bool]]:
+    yield pins.c.tenant_id == query.tenant_id
+    yield pins.c.project_id == query.project_id
+    if query.run_ids:
+        yield pins.c.run_id == any_(bindparam("run_ids", list(query.run_ids), ARRAY(Text)))
+    if query.committed_from is not None:
+        yield pins.c.create_time >= query.committed_from
+    if query.committed_before is not None:
+        yield pins.c.create_time < query.committed_before
 
 
 def _values(pin: Pin) -> dict[str, object]:
