@@ -2,8 +2,8 @@
 
 import base64
 import random
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -17,49 +17,12 @@ from tests.fixtures.decisions import changed, head, id_of
 from tests.fixtures.desk import Desk
 from tests.fixtures.record_calls import ARCHIVE, CREATE, SEARCH_PROJECT, UPDATE, scope
 from tests.fixtures.two_resources import TwoResources, pin_runs
+from tests.fixtures.wide import FULL, A, B, C, Wide, wide
 
-A, B, C = "run-a", "run-b", "second-c"
-FULL: Final = record_pb2.RECORD_VIEW_FULL
+__all__ = ["wide"]
+
 INVALID: Final = ("INVALID_ARGUMENT", "PAGE_TOKEN_INVALID")
-REPLY_BYTES_MAX: Final = 3 * 1024 * 1024
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@dataclass
-class Wide(Desk):
-    """A project whose runs are pinned to two resources."""
-
-    two: TwoResources
-
-    async def hits(self, **changes: Any) -> list[pb.ProjectHit]:
-        """Return what is found, from every page."""
-        return [hit for page in await self.pages(**changes) for hit in page]
-
-    async def pages(self, **changes: Any) -> list[list[pb.ProjectHit]]:
-        """Return every page, until the token is empty."""
-        every: list[list[pb.ProjectHit]] = []
-        token = ""
-        while not every or token:
-            reply = await self.done(SEARCH_PROJECT, page_token=token, **changes)
-            assert reply.ByteSize() <= REPLY_BYTES_MAX
-            every.append([*reply.hits])
-            token = reply.next_page_token
-            assert len(token.encode()) <= 512
-            assert len(every) < 200, "the pages do not end"
-        return every
-
-    async def contents(self, **changes: Any) -> list[str]:
-        """Return the contents that are found, in order."""
-        return [hit.record.content for hit in await self.hits(view=FULL, **changes)]
-
-
-@pytest.fixture
-async def wide(two_resources: TwoResources) -> AsyncIterator[Wide]:
-    """A project with two runs on one resource and one run on another."""
-    async with two_resources.first.channel() as channel:
-        project = two_resources.first.project()
-        await pin_runs(two_resources.first, project, (A, B, C))
-        yield Wide(two_resources.first, channel, project, two_resources)
 
 
 def made_at(put: HeadPut, microseconds: int, run: str) -> HeadPut:
