@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Text, and_, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
@@ -15,6 +15,9 @@ from broker.store.schema import pins
 from providers.model import ResourceIdentity
 
 TIMEOUT_SECONDS: Final = 5.0
+_COLUMNS: Final = tuple(column.name for column in pins.columns)
+_AT_ONCE: Final = 500
+"""So many rows are read into pins before other calls get their turn."""
 
 
 class PostgresPinStore:
@@ -50,7 +53,11 @@ class PostgresPinStore:
                 rows = (await connection.execute(statement)).all()
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             raise _unavailable() from error
-        return tuple([_pin(row) for row in rows])
+        found: list[Pin] = []
+        for start in range(0, len(rows), _AT_ONCE):
+            found += map(_pin, rows[start : start + _AT_ONCE])
+            await asyncio.sleep(0)
+        return tuple(found)
 
     async def insert_if_absent(self, pin: Pin) -> Pin:
         """Insert a pin unless the run has one; return the one that is committed."""
@@ -96,23 +103,10 @@ def _values(pin: Pin) -> dict[str, object]:
     }
 
 
-def _pin(row: Row[tuple[object, ...]]) -> Pin:
-    found = row._mapping
-    return Pin(
-        tenant_id=found[pins.c.tenant_id],
-        project_id=found[pins.c.project_id],
-        run_id=found[pins.c.run_id],
-        project_revision=found[pins.c.project_revision],
-        project_configuration_revision=found[pins.c.project_configuration_revision],
-        context_revision=found[pins.c.context_revision],
-        provider_id=found[pins.c.provider_id],
-        adapter_version=found[pins.c.adapter_version],
-        options_schema_version=found[pins.c.options_schema_version],
-        options_revision=found[pins.c.options_revision],
-        resource=ResourceIdentity(found[pins.c.resource_id], found[pins.c.resource_generation]),
-        capabilities=frozenset(found[pins.c.capabilities]),
-        create_time=found[pins.c.create_time],
-    )
+def _pin(row: Row[Any]) -> Pin:
+    found: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
+    resource = ResourceIdentity(found.pop("resource_id"), found.pop("resource_generation"))
+    return Pin(resource=resource, capabilities=frozenset(found.pop("capabilities")), **found)
 
 
 def _unavailable() -> StorageUnavailableError:

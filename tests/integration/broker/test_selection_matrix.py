@@ -39,6 +39,7 @@ from tests.fixtures.record_calls import (
     LIST_PROVIDERS,
     READS,
     RPCS,
+    SEARCH_PROJECT,
     outcomes,
     request,
     send,
@@ -335,10 +336,12 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
 
 
 def test_every_case_is_called() -> None:
-    """004-05: the rows leave out no RPC of the services; ListProviders names no run."""
-    from broker.api.v1 import binding_service_pb2, record_service_pb2
+    """004-05: the rows leave out no RPC of the services; two name no run."""
+    from broker.api.v1 import binding_service_pb2, discovery_service_pb2, record_service_pb2
 
     records = record_service_pb2.DESCRIPTOR.services_by_name["RecordService"]
     bindings = binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"]
-    served = {method.name for service in (records, bindings) for method in service.methods}
-    assert served == {*CASES, LIST_PROVIDERS} - {FIRST_USE}
+    discovery = discovery_service_pb2.DESCRIPTOR.services_by_name["DiscoveryService"]
+    services = (records, bindings, discovery)
+    served = {method.name for service in services for method in service.methods}
+    assert served == {*CASES, LIST_PROVIDERS, SEARCH_PROJECT} - {FIRST_USE}
