@@ -54,7 +54,8 @@ class RunsOwner:
             said = selection()
             said.run_id = run_id
             given.selections.add(run_id=run_id, selection=said)
-        self.bends.get(number, lambda _: None)(given)
+        if number in self.bends:
+            self.bends[number](given)
         return given
 
 

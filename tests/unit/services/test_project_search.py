@@ -39,6 +39,7 @@ class Surroundings:
     failures: dict[str, Exception] = field(default_factory=dict)
     searching: int = 0
     most: int = 0
+    both: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self, event: str) -> None:
         self.events.append(event)
@@ -117,6 +118,8 @@ class Searched(ScriptedProvider):
         assert request.agent_id is None and 0.0 < timeout <= 10.0
         around.searching += 1
         around.most = max(around.most, around.searching)
+        if around.most == 2:
+            around.both.set()
         try:
             await asyncio.sleep(0.01)
             around.note(f"search {self.pin.run_id}")
@@ -177,10 +180,7 @@ async def test_what_failed_is_told_after_check_two(at: str, error: Exception, la
 async def test_the_first_of_several_failures() -> None:
     """004-69: the resource of the lowest run, whichever failed sooner; all have ended then."""
     around = three()
-    around.failures = {
-        "search a": ProviderUnavailableError(),
-        "search b": ProviderUnavailableError(),
-    }
+    around.failures = {f"search {run}": ProviderUnavailableError() for run in "ab"}
     with pytest.raises(OfRunError) as told:
         await around.search()
     assert (told.value.run_id, around.searching) == ("a", 0)
@@ -198,8 +198,7 @@ async def test_a_caller_who_left() -> None:
     """004-69: a cancelled call leaves no search running and asks nobody any more."""
     around = three()
     task = asyncio.ensure_future(around.search())
-    while around.searching < 2:
-        await asyncio.sleep(0)
+    await around.both.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
