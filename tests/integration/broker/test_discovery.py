@@ -65,6 +65,7 @@ async def test_a_thousand_records_while_others_write(wide: Wide) -> None:
         token = reply.next_page_token
         await _write_meanwhile(wide, step, owned)
         step += 1
+        assert step < 40, "the pages do not end"
     assert step > 20
     unchanged = [id_of(put) for put in every if id_of(put) not in touched]
     assert [one for one in seen if one in {*unchanged}] == unchanged
