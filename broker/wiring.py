@@ -19,6 +19,7 @@ from broker.binding.binder import Binder
 from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
 from broker.binding.native import NativeEffects
+from broker.binding.project import ProjectBinder
 from broker.config import (
     EventsSettings,
     IssuerSettings,
@@ -27,7 +28,6 @@ from broker.config import (
     ServerSettings,
     Settings,
 )
-from broker.domain.ports import AuthorityPort
 from broker.effects.client import EventsClient
 from broker.effects.relay import Relay
 from broker.outbound import PeerSettings
@@ -36,6 +36,7 @@ from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
 from broker.server.bundles import canonical_bundle
+from broker.server.discovery_servicer import discovery_service
 from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.proposal_servicer import proposal_service
@@ -45,6 +46,7 @@ from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.effects import Effects, UnscopedEffectReads
 from broker.services.head_writer import HeadWriter
+from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
@@ -91,14 +93,15 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
-        authority = _authority(settings.owner, metrics, stack)
-        access = AccessPath(authority, Binder(catalog, PostgresPinStore(engine)))
+        authority, pins = _authority(settings.owner, metrics, stack), PostgresPinStore(engine)
+        access = AccessPath(authority, Binder(catalog, pins))
         stack.push_async_callback(access.drain)
         relay = _relay(settings.events, metrics, stack)
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
+            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog))),
         ]
         server = EdgeServer(
             services=services,
@@ -202,7 +205,7 @@ def _issuer(given: IssuerSettings) -> TrustedIssuer:
     )
 
 
-def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> AuthorityPort:
+def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> OwnerAuthority:
     try:
         client = OwnerClient(_peer(given))
     except (ValueError, OSError) as error:

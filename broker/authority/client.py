@@ -51,6 +51,9 @@ _UNAVAILABLE = frozenset(
     }
 )
 
+RUN_BYTES_MAX = 4 * 1024
+"""How much longer an answer may be for each run whose selection was asked for."""
+
 _TIMER_SLACK_S = 0.01
 """gRPC's timer and the event loop's may fire this far apart."""
 
@@ -103,19 +106,24 @@ class OwnerClient:
         """
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
         outcome = await self._ask(self._run_authority, request, call, permission)
-        return _decoded(outcome, owners.GetRunAuthorityResponse)
+        return _decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def project_authority(
         self, call: Call, scope: ProjectScope, permission: str
     ) -> owners.GetProjectAuthorityResponse:
-        """Ask once for the caller's authority on a project, without naming a run.
+        """Ask once for the caller's authority on a project and for selections of its runs.
+
+        A scope names at most 500 runs, or none. The answer may be 256 KiB and 4 KiB for each run.
 
         Raises:
             What ``run_authority`` raises.
         """
-        request = owners.GetProjectAuthorityRequest(project_id=scope.project_id)
+        request = owners.GetProjectAuthorityRequest(
+            project_id=scope.project_id, run_ids=scope.run_ids
+        )
         outcome = await self._ask(self._project_authority, request, call, permission)
-        return _decoded(outcome, owners.GetProjectAuthorityResponse)
+        bytes_max = ANSWER_BYTES_MAX + RUN_BYTES_MAX * len(scope.run_ids)
+        return _decoded(outcome, owners.GetProjectAuthorityResponse, bytes_max)
 
     async def caller_authority(
         self, call: Call, permission: str
@@ -127,7 +135,7 @@ class OwnerClient:
         """
         request = owners.GetCallerAuthorityRequest()
         outcome = await self._ask(self._caller_authority, request, call, permission)
-        return _decoded(outcome, owners.GetCallerAuthorityResponse)
+        return _decoded(outcome, owners.GetCallerAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""
@@ -185,8 +193,8 @@ def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerErro
     return AuthorityUnavailableError("the owner of projects cannot be asked now; try again")
 
 
-def _decoded(answer: bytes, form: type[_Response]) -> _Response:
+def _decoded(answer: bytes, form: type[_Response], bytes_max: int) -> _Response:
     with suppress(DecodeError):
-        if len(answer) <= ANSWER_BYTES_MAX:
+        if len(answer) <= bytes_max:
             return form.FromString(answer)
     raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")

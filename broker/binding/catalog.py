@@ -53,6 +53,14 @@ class Catalog:
             for _, entry in sorted(self._entries.items())
         )
 
+    def entry(self, provider_id: str) -> CatalogEntry:
+        """Return the entry of a provider that a candidate was matched with.
+
+        Raises:
+            KeyError: there is none; a bug.
+        """
+        return self._entries[provider_id]
+
     def match(self, candidate: Candidate) -> CatalogEntry:
         """Return the entry that a run's candidate equals in every field.
 
