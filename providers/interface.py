@@ -10,31 +10,35 @@ General clauses
   case matters, and ``% _ | : / .`` in an identifier mean themselves.
 - G-2. Every key begins with (tenant_id, project_id): equal ids of other tenants and projects are
   other things, and a key
-  that is a prefix of another reaches nothing of it.
+  that is a prefix of another reaches nothing of it. The one exception is not part of this class:
+  ``deliveries.UnscopedEffects``, which the native adapter has, finds an effect by (tenant_id,
+  receipt_id), issuer and subject.
 - G-3. Every method but ``negotiate`` and ``close`` checks the resource marker in the
   same round trip as its
   first read and raises ResourceMismatchError when it is absent or not the configured one.
 - G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
   it passes before a
   write was sent the call raises ProviderTimeoutError or ProviderUnavailableError; after that
-  OutcomeUnknownError.
+  OutcomeUnknownError. ``commit``, ``acquire``, ``acknowledge`` and ``release`` write.
 - G-5. Drivers' errors leave only as the types of ``errors.py``, told apart by code and never by
   text, cause chained.
 - G-6. A method of a capability that is not declared raises CapabilityMissingError and touches
   nothing.
 - G-7. A document that fails its check raises StoredDataInvalidError; it is never skipped.
 - G-8. Cancelling a read leaves no transaction open and no connection in doubt in the pool.
-  Cancelling a commit closes
-  its connection; whether the commit happened is then unknown.
+  Cancelling a write closes
+  its connection; whether the write happened is then unknown.
 - G-9. After ``close`` every method raises ProviderClosedError; ``close`` may be called twice.
 - G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; a commit
-  of those raises WriteSetInvalidError before anything is sent; a read naming them finds nothing.
+  of those, and a release with such a code, raises WriteSetInvalidError before anything is sent; a
+  read or a lease naming them finds nothing.
 """
 
 from abc import ABC, abstractmethod
 
 from providers.capabilities import Capability
 from providers.deliveries import (
+    Acknowledgement,
     Acquired,
     AcquireRequest,
     EffectFound,
@@ -149,6 +153,12 @@ class IMemoryProvider(ABC):
           text in UTF-8.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
+        - C-17. An effect's receipt id is new in its project: one that exists gives AlreadyExists
+          with the receipt id, after the records' own ids and before any claim, whatever the stream
+          stands at.
+        - C-18. Of several ids that exist the first is told: records in the order of ``heads``, then
+          revisions in the order of ``history``, then of ``heads``. History is kept as it is given:
+          links, any trust, and no actor and no change kind where there is none.
         """
 
     @abstractmethod
@@ -193,55 +203,86 @@ class IMemoryProvider(ABC):
         raise CapabilityMissingError(Capability.COMPOSE)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
-        """Return whole chains of one snapshot. Laws come with the transfer issue.
+        """Return whole chains of one agent, of one snapshot.
 
-        - X-1. Heads and chains are of one snapshot, or the call raises.
-        - X-2. Nothing past a limit is returned; ``exceeded`` says which limit.
+        - X-1. Every memory and decision of the agent that is not forgotten, with all its revisions,
+          oldest first; ordered by kind, then by record id byte for byte. All of one snapshot, so
+          that nothing changed gives the same answer again.
+        - X-2. Past a limit nothing is returned and ``exceeded`` names it: of several the first of
+          records, revisions, bytes. The store counts before it sends; bytes are a coarse bound: the
+          UTF-8 of type, title, content, rationale, tags and reason of every revision returned.
+        - X-3. ``record_ids`` names what to begin with: these records and whatever a revision of one
+          of them names as superseded-by, and so on, each once. What is absent, of another agent or
+          project, or not to be exported (X-1) is left out, and so are its links.
+        - X-4. Numbers from 1 without a gap, links that fit, and a head that equals its newest
+          revision, or StoredDataInvalidError.
+        - X-5. One round trip.
         """
         raise CapabilityMissingError(Capability.REVISIONS)
 
     async def tombstones(self, request: KeyQuery, *, timeout: float) -> KeysFound:
-        """Return the tombstones among keys. Laws come with the transfer issue.
+        """Return the tombstones among keys, by key.
+
+        Part of the capability that moves histories, as ``export`` is: an import alone asks for
+        tombstones in such numbers, and who has no history to bring has no use for it. A write is
+        guarded without it (C-11).
 
         - T-1. A tombstone whose commit advanced the transfer counter before it was read is seen.
+        - T-2. Each tombstone as it was put, sorted by key byte for byte; a key that is free or held
+          by a record is left out.
+        - T-3. One round trip.
         """
         raise CapabilityMissingError(Capability.REVISIONS)
 
     async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
-        """Take the delivery lease of an effect. Laws come with the delivery issue.
+        """Take the delivery lease of an effect.
 
-        - D-1. At most one live lease for an effect, on the store's own clock.
+        - D-1. At most one live lease for an effect: none is given while it is delivered, or leased
+          and the lease not expired. Of callers at once one gets it. Time is the store's own, looked
+          at after any wait.
         - D-2. No lease while an earlier effect of the same (tenant, project, run) is undelivered.
-        - D-3. An expired lease can be taken by another; the token differs.
+          Other runs do not count.
+        - D-3. An expired lease can be taken by another. Every lease has a new random token, and
+          with it the ones before are worth nothing.
         """
         raise CapabilityMissingError(Capability.DELIVERY)
 
-    async def acknowledge(self, request: LeaseRequest, *, timeout: float) -> bool:
-        """Mark an effect delivered. Laws come with the delivery issue.
+    async def acknowledge(
+        self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
+    ) -> bool:
+        """Mark an effect delivered, and keep what the events service answered.
 
-        - D-4. True only for the holder of a live, unexpired lease; judged after any wait.
+        - D-4. True only for the holder of the current token while the lease has not expired and the
+          effect is undelivered; judged by the store's own time, after any wait.
+        - D-8. A delivered effect stays delivered, with the acknowledgement that it got; ``effect``
+          and ``acquire`` return it as it was given. Its last code is gone.
         """
         raise CapabilityMissingError(Capability.DELIVERY)
 
     async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
-        """Give a lease back and keep the delivery code. Laws come with the delivery issue.
+        """Give a lease back and keep the delivery code.
 
-        - D-5. True only for the holder of the current token.
+        - D-5. True only for the holder of the current token of an undelivered effect, expired or
+          not; the code is then the effect's last code, and it can be leased at once. A code is
+          1-256 characters, or WriteSetInvalidError.
         """
         raise CapabilityMissingError(Capability.DELIVERY)
 
     async def effect(self, request: EffectRequest, *, timeout: float) -> EffectFound:
-        """Return one effect. Laws come with the delivery issue.
+        """Return one effect.
 
-        - D-6. An effect of another run, project or tenant is not found.
+        - D-6. An effect of another run, project or tenant is not found, by this method and by the
+          others of its kind: no lease, false, not on a page.
         """
         raise CapabilityMissingError(Capability.DELIVERY)
 
     async def pending_effects(
         self, request: PendingEffectsRequest, *, timeout: float
     ) -> PendingEffects:
-        """Return undelivered effects in stream order. Laws come with the delivery issue.
+        """Return undelivered effects of a run, leased or not.
 
-        - D-7. In stream order, none skipped.
+        - D-7. In stream order, none skipped; ``more`` is true exactly when a later page would hold
+          something.
+        - D-9. One round trip; so is every call that delivers.
         """
         raise CapabilityMissingError(Capability.DELIVERY)

@@ -19,6 +19,7 @@ REVISIONS_MAX = 500
 KEYS_MAX = 100
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 OUTCOME_BYTES_MAX = 1024
+CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -57,6 +58,16 @@ def check_text(write_set: WriteSet) -> None:
         _require(is_storable(text), "text holds NUL or a surrogate")
         size += len(text.encode())
     _require(size <= TEXT_BYTES_MAX, f"{size} bytes of text, at most {TEXT_BYTES_MAX}")
+
+
+def check_code(code: str) -> None:
+    """Refuse a delivery code that no store can hold, or that says nothing (D-5, G-10).
+
+    Raises:
+        WriteSetInvalidError: It is one. Not retryable.
+    """
+    _require(1 <= len(code) <= CODE_LENGTH_MAX, f"a code is 1-{CODE_LENGTH_MAX} characters")
+    _require(is_storable(code), "a code holds NUL or a surrogate")
 
 
 def check_document(value: object) -> None:

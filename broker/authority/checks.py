@@ -17,9 +17,21 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from broker.authority.context import Context, disagreement, read_context
-from broker.authority.permissions import first_of, held, judge_grants, judge_token
+from broker.authority.permissions import (
+    first_of,
+    held,
+    judge_grants,
+    judge_purpose,
+    judge_token,
+)
 from broker.authority.selection import read_selection, read_selections
-from broker.domain.authority import Authorized, Need, RunSelection, RunSelections
+from broker.domain.authority import (
+    Authorized,
+    Need,
+    Permission,
+    RunSelection,
+    RunSelections,
+)
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
@@ -55,6 +67,12 @@ class AuthoritySource(Protocol):
         """Ask once about a project and the runs that the scope names; errors as there."""
         ...
 
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        """Ask once about the caller; errors as there."""
+        ...
+
 
 class OwnerAuthority:
     """Judges every call by what the owner says at that moment; keeps no state (004-01)."""
@@ -75,10 +93,24 @@ class OwnerAuthority:
             DeadlineExceededError: the call's time ran out.
         """
         answer, context = await self._ask(call, scope, need)
-        field = disagreement(context, call.caller)
-        if field is not None:
-            raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
+        _agree(context, call)
         return _judged(answer, context, need, call, scope)
+
+    async def check_caller(self, call: Call) -> str:
+        """Return the tenant of a caller who names no project: one owner round trip (004-81).
+
+        Raises:
+            TokenPurposeBoundError: judged without the owner. Not retryable.
+            TokenRejectedByOwnerError, PermissionMissingError, AuthorityResponseInvalidError: not
+                retryable.
+            AuthorityUnavailableError: retryable.
+            DeadlineExceededError: the call's time ran out.
+        """
+        judge_purpose(call.caller)
+        answer = await self._owner.caller_authority(call, Permission.WRITE_PROJECTS)
+        context = read_context(answer)
+        _agree(context, call)
+        return context.tenant_id
 
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
         """Check ②: one more owner round trip, and nothing may have changed (004-15..17).
@@ -169,6 +201,12 @@ class OwnerAuthority:
 def _demand_same_caller(first: Authorized, context: Context) -> None:
     if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
         raise AuthorityChangedError("the caller's identity changed during the call")
+
+
+def _agree(context: Context, call: Call) -> None:
+    field = disagreement(context, call.caller)
+    if field is not None:
+        raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
 
 
 def _judged(

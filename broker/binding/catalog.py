@@ -7,6 +7,7 @@ from broker.domain.authority import Candidate
 from broker.domain.errors import ProviderSelectionInvalidError
 from broker.domain.ports import ProviderInfo
 from providers.capabilities import EARLIER_SETS, Capability
+from providers.deliveries import UnscopedEffects
 from providers.interface import IMemoryProvider
 
 
@@ -22,6 +23,8 @@ class CatalogEntry:
     advertised: frozenset[Capability]
     enabled: bool
     provider: IMemoryProvider
+    unscoped: UnscopedEffects | None = None
+    """What finds receipts without their project, where the store is a native one."""
 
 
 class Catalog:

@@ -4,10 +4,26 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from providers.deliveries import (
+    Acknowledgement,
+    Acquired,
+    AcquireRequest,
+    EffectFound,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffects,
+    PendingEffectsRequest,
+)
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
+    Candidates,
+    CandidatesRequest,
     CommitOutcome,
+    Export,
+    ExportRequest,
+    KeyQuery,
+    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,
@@ -58,6 +74,45 @@ class MeteredProvider(IMemoryProvider):
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         """See ``IMemoryProvider.search``."""
         return await self._told("search", self._provider.search(request, timeout=timeout))
+
+    async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
+        """See ``IMemoryProvider.candidates``."""
+        return await self._told("candidates", self._provider.candidates(request, timeout=timeout))
+
+    async def export(self, request: ExportRequest, *, timeout: float) -> Export:
+        """See ``IMemoryProvider.export``."""
+        return await self._told("export", self._provider.export(request, timeout=timeout))
+
+    async def tombstones(self, request: KeyQuery, *, timeout: float) -> KeysFound:
+        """See ``IMemoryProvider.tombstones``."""
+        return await self._told("tombstones", self._provider.tombstones(request, timeout=timeout))
+
+    async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
+        """See ``IMemoryProvider.acquire``."""
+        return await self._told("acquire", self._provider.acquire(request, timeout=timeout))
+
+    async def acknowledge(
+        self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
+    ) -> bool:
+        """See ``IMemoryProvider.acknowledge``."""
+        work = self._provider.acknowledge(request, acknowledgement=acknowledgement, timeout=timeout)
+        return await self._told("acknowledge", work)
+
+    async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
+        """See ``IMemoryProvider.release``."""
+        work = self._provider.release(request, code=code, timeout=timeout)
+        return await self._told("release", work)
+
+    async def effect(self, request: EffectRequest, *, timeout: float) -> EffectFound:
+        """See ``IMemoryProvider.effect``."""
+        return await self._told("effect", self._provider.effect(request, timeout=timeout))
+
+    async def pending_effects(
+        self, request: PendingEffectsRequest, *, timeout: float
+    ) -> PendingEffects:
+        """See ``IMemoryProvider.pending_effects``."""
+        work = self._provider.pending_effects(request, timeout=timeout)
+        return await self._told("pending_effects", work)
 
     async def _told(self, operation: str, work: Awaitable[T]) -> T:
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""``broker``: serve, migrate, init-resource, dev.
+"""``broker``: serve, migrate, init-resource, dev, export, import.
 
 A command imports what it needs when it runs: a supervisor must not load gRPC.
 """
@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from broker.cli import transfer
 from broker.cli.choices import Schema
 from broker.cli.refusals import SETTINGS_REFUSALS, readable
 from broker.config import WORKERS_MAX, read_secret
@@ -24,8 +25,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command("export")(transfer.export)
+app.command("import")(transfer.import_)
+
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
 DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"
+DEV_EVENTS_DSN = "BROKER_DEV_EVENTS_DSN"
 
 
 @app.command()
@@ -99,11 +104,12 @@ def dev(
 
     Where BROKER_DEV_POSTGRES_DSN holds the runtime role's address of a database that was migrated
     and has its marker, or BROKER_DEV_POSTGRES_DSN_FILE names a file that does, no PostgreSQL is
-    started: that one is used.
+    started: that one is used. The Events service then needs BROKER_DEV_EVENTS_DSN (or its file):
+    the address of a role that owns a schema `events`; without it there is none.
     """
     from broker.cli import operations
 
-    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN)))
+    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)))
 
 
 def _migration_dsn() -> str:

@@ -47,6 +47,9 @@ class Need:
 KNOWLEDGE = Need(frozenset({Permission.ACCESS_PRIVATE_KNOWLEDGE, Permission.READ_RUN_SELECTION}))
 """What every record method needs."""
 
+EFFECTS = Need(frozenset({Permission.WRITE_PROJECTS, Permission.READ_RUN_SELECTION}))
+"""What it takes to read and deliver accepted effects."""
+
 WHOLE_PROJECT = Need(KNOWLEDGE.permissions, unbound=True)
 """What it takes to look at the records of all agents of a project (004-69)."""
 

@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import Protocol
 
 from broker.domain.authority import Authorized, Need, RunSelection, RunSelections
-from broker.domain.call import Call, ProjectScope, RunScope
+from broker.domain.call import Call, Caller, ProjectScope, RunScope
+from broker.domain.delivery import DeliveryCode, DeliveryOutcome
+from broker.domain.effects import EffectReceipt
 from broker.domain.errors import CapabilityNotNegotiatedError
 from providers.capabilities import Capability
+from providers.deliveries import Acknowledgement, EffectRequest
 from providers.interface import IMemoryProvider
-from providers.model import ResourceIdentity
+from providers.model import AcceptedEffect, ResourceIdentity
 
 
 class AuthorityPort(Protocol):
@@ -42,9 +45,21 @@ class AuthorityPort(Protocol):
         """
         ...
 
+    async def check_caller(self, call: Call) -> str:
+        """Return the tenant of a caller who names no project: one owner round trip.
 
-class RunsAuthorityPort(AuthorityPort, Protocol):
-    """Asks about the selections of many runs of a project too (004-69)."""
+        Raises:
+            What ``check`` raises of a caller and not of a project.
+        """
+        ...
+
+
+class RunsAuthorityPort(Protocol):
+    """Asks about the selections of many runs of a project (004-69)."""
+
+    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
+        """Check ①; see ``AuthorityPort``."""
+        ...
 
     async def check_runs(
         self, first: Authorized, need: Need, run_ids: Sequence[str]
@@ -205,6 +220,45 @@ class ProjectBindings(Protocol):
             OfRunError: the first run that does not fit: BindingMismatchError or
                 ProviderNegotiationFailedError, not retryable.
             ProviderUnavailableError and others of providers.errors.
+        """
+        ...
+
+
+class EventsPort(Protocol):
+    """The Events service (004-76)."""
+
+    async def admit(
+        self, call: Call, receipt: EffectReceipt, authorization: str, *, timeout: float
+    ) -> Acknowledgement | DeliveryCode:
+        """Hand over what names a receipt, once; return the acknowledgement, or why there is none.
+
+        ``authorization`` is the value for the Events service; it is forwarded and goes nowhere
+        else.
+        """
+        ...
+
+
+class RelayPort(Protocol):
+    """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Give the call's place away and try to deliver once, inside of what time the call has.
+
+        It fails in no way but by a code: what was accepted stays accepted (004-78).
+        """
+        ...
+
+
+class UnscopedEffectsPort(Protocol):
+    """Finds a receipt in the native stores of this process without naming its project (004-81)."""
+
+    async def find(
+        self, tenant_id: str, receipt_id: str, caller: Caller, *, timeout: float
+    ) -> AcceptedEffect | None:
+        """Return the caller's own effect.
+
+        Raises:
+            What providers raise.
         """
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from broker.api.v1 import record_pb2, record_service_pb2
+from broker.api.v1 import proposal_service_pb2, record_pb2, record_service_pb2
 from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
 from broker.domain.fields import FILTER_MAX, TAGS_GIVEN_MAX, TAGS_MAX
 from broker.domain.requests import (
@@ -56,7 +56,9 @@ def scope_input(message: record_pb2.Scope) -> ScopeInput:
 
 
 def content_input(
-    message: record_service_pb2.CreateRecordRequest | record_service_pb2.UpdateRecordRequest,
+    message: record_service_pb2.CreateRecordRequest
+    | record_service_pb2.UpdateRecordRequest
+    | proposal_service_pb2.CreateProposalRequest,
 ) -> ContentInput:
     """Read the content set."""
     return ContentInput(
@@ -69,10 +71,8 @@ def content_input(
     )
 
 
-def facet_input(
-    message: record_service_pb2.CreateRecordRequest | record_service_pb2.UpdateRecordRequest,
-) -> FacetInput | None:
-    """Read the facet of a request where it has one. Output-only fields are ignored (AIP-203)."""
+def facet_input(message: Any) -> FacetInput | None:
+    """Read the facet of a message where it has one. Output-only fields are ignored (AIP-203)."""
     if not message.HasField("facet"):
         return None
     facet = message.facet

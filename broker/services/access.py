@@ -5,13 +5,15 @@ No outcome of a provider call leaves before check ② has passed: neither a resu
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from broker.domain.authority import KNOWLEDGE, Authorized, Need
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
+    BrokerError,
     ConcurrentWriteError,
     DeadlineExceededError,
     IdempotencyKeyReusedError,
@@ -30,6 +32,7 @@ from providers.model import (
     WriteSet,
 )
 from providers.requests import (
+    AlreadyExists,
     CommitOutcome,
     Committed,
     IdempotencyReused,
@@ -44,6 +47,9 @@ T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 5
 """How often a write is decided before contention is told to its caller."""
+
+PAUSE_S: Final = 0.01
+"""Half of the longest pause before the second attempt; it doubles with each one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,9 @@ class Write:
     """One write: its identity for retries, what it loads, and the pure decision over that.
 
     ``decide`` gets the fresher of the two authority answers and is called again after contention.
+    ``exists`` makes the refusal for ids of the caller's that exist already, from the record of the
+    write set that meets one; without it such an id is one of ours, and the write is decided again
+    with others.
     """
 
     method: str
@@ -88,6 +97,7 @@ class Write:
     fingerprint: str
     load: LoadRequest
     decide: Callable[[Loaded, Authorized], WriteSet]
+    exists: Callable[[str], BrokerError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,8 @@ class AccessPath:
             ConcurrentWriteError: others won every attempt; retryable.
             What ``decide``, the provider and the authority raise.
         """
-        for _ in range(ATTEMPTS_MAX):
+        for attempt in range(ATTEMPTS_MAX):
+            await self._spread(access, attempt)
             loaded, second = await self._load(access, write.load)
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
@@ -182,16 +193,33 @@ class AccessPath:
                     raise IdempotencyKeyReusedError
                 case StaleRevision(current=current):
                     raise StaleRevisionError(current)
+                case AlreadyExists(record_id) if write.exists is not None:
+                    raise write.exists(record_id)
                 case Tombstoned():
                     raise TombstonedError("the content was forgotten and may not come back")
                 case _:
                     continue
         raise ConcurrentWriteError("other writers won every attempt; retry")
 
+    async def rehearse(self, access: Access, write: Write) -> WriteSet:
+        """Load beside check ②, decide, and commit nothing; an earlier request's receipt is nothing.
+
+        Raises:
+            What ``decide``, the provider and the authority raise.
+        """
+        loaded, second = await self._load(access, replace(write.load, receipt=None))
+        return write.decide(loaded, second)
+
     async def drain(self) -> None:
         """Wait for commits whose callers went away. Each is bounded by its own timeout."""
         if self._commits:
             await asyncio.wait(self._commits)
+
+    async def _spread(self, access: Access, attempt: int) -> None:
+        """Part those who met, longer each time, so that they do not meet again (004-60)."""
+        if attempt:
+            pause = random.uniform(0.0, PAUSE_S * 2**attempt)  # noqa: S311 - no secret
+            await asyncio.sleep(min(pause, access.call.remaining()))
 
     async def _load(self, access: Access, request: LoadRequest) -> tuple[Loaded, Authorized]:
         loaded, second = await asyncio.gather(

@@ -6,32 +6,15 @@ so each one happens at once; that is all there is to its atomicity.
 
 import json
 from copy import deepcopy
-from dataclasses import dataclass, field
 
 from providers import rules
 from providers.capabilities import Capability
+from providers.conformance.reference_delivery import ReferenceDelivery
+from providers.conformance.reference_export import ReferenceExport
 from providers.conformance.reference_search import fits, page
-from providers.errors import (
-    ProviderClosedError,
-    ResourceMismatchError,
-    StoredDataInvalidError,
-    WriteSetInvalidError,
-)
-from providers.interface import IMemoryProvider
-from providers.model import (
-    AcceptedEffect,
-    HeadPut,
-    IdempotencyReceipt,
-    ProjectKey,
-    ReceiptKey,
-    Record,
-    ResourceIdentity,
-    Revision,
-    RevisionRef,
-    State,
-    Tombstone,
-    WriteSet,
-)
+from providers.conformance.reference_shelves import ReferenceStore, Shelf
+from providers.errors import WriteSetInvalidError
+from providers.model import HeadPut, Record, Revision, RevisionRef, State, WriteSet
 from providers.requests import (
     AlreadyExists,
     ChainLink,
@@ -54,50 +37,15 @@ from providers.requests import (
     Tombstoned,
 )
 
+__all__ = ["ABSENT", "CAPABILITIES", "ReferenceMemoryProvider", "ReferenceStore", "Shelf"]
+
 CHAIN_LINKS_MAX = 66
-CAPABILITIES = frozenset(
-    {
-        Capability.READ,
-        Capability.WRITE,
-        Capability.SEARCH,
-        Capability.REVISIONS,
-        Capability.PROMOTE,
-    }
-)
+CAPABILITIES = frozenset(Capability) - {Capability.COMPOSE}
 ABSENT = dict.fromkeys(sorted(set(Capability) - CAPABILITIES), "the model does not go so far yet")
 
 
-@dataclass
-class Shelf:
-    """All that is kept of one project."""
-
-    heads: dict[str, Record] = field(default_factory=dict)
-    revisions: dict[RevisionRef, Revision] = field(default_factory=dict)
-    receipts: dict[ReceiptKey, IdempotencyReceipt] = field(default_factory=dict)
-    claims: dict[str, str] = field(default_factory=dict)
-    tombstones: dict[str, Tombstone] = field(default_factory=dict)
-    graph: int = 0
-    transfer: int = 0
-    streams: dict[str, int] = field(default_factory=dict)
-    effects: dict[str, AcceptedEffect] = field(default_factory=dict)
-
-
-@dataclass
-class ReferenceStore:
-    """The resource that providers share. ``marker`` is ``None`` where none was ever written."""
-
-    marker: ResourceIdentity | None
-    shelves: dict[ProjectKey, Shelf] = field(default_factory=dict)
-
-
-class ReferenceMemoryProvider(IMemoryProvider):
+class ReferenceMemoryProvider(ReferenceDelivery, ReferenceExport):
     """The contract over dictionaries. Neither durable nor freezable."""
-
-    def __init__(self, store: ReferenceStore, resource: ResourceIdentity) -> None:
-        """Open a provider that is configured for ``resource`` on what ``store`` really is."""
-        self._store = store
-        self._resource = resource
-        self._closed = False
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``."""
@@ -123,9 +71,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
 
     async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
         """See ``IMemoryProvider.load``."""
-        self._check_open()
-        self._check_marker()
-        shelf = self._shelf(request.project)
+        shelf = self._opened(request.project)
         heads = {each: self._head(shelf, each) for each in request.record_ids}
         keys = {each: self._holder(shelf, each) for each in request.keys}
         return deepcopy(
@@ -157,9 +103,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
 
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         """See ``IMemoryProvider.revisions``."""
-        self._check_open()
-        self._check_marker()
-        shelf = self._shelf(request.project)
+        shelf = self._opened(request.project)
         head = self._head(shelf, request.record_id)
         if head is None or not _readable(head.current, request.agent_id):
             return RevisionsPage(found=False)
@@ -174,9 +118,7 @@ class ReferenceMemoryProvider(IMemoryProvider):
 
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         """See ``IMemoryProvider.search``."""
-        self._check_open()
-        self._check_marker()
-        shelf = self._shelf(request.project)
+        shelf = self._opened(request.project)
         heads = (self._head(shelf, each) for each in shelf.heads)
         fitting = [each for each in heads if each and self._fits(each, request)]
         return deepcopy(self._page(fitting, request))
@@ -189,29 +131,12 @@ class ReferenceMemoryProvider(IMemoryProvider):
     def _page(self, fitting: list[Record], request: SearchRequest) -> SearchPage:
         return page(fitting, request)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ProviderClosedError("the provider was closed")
-
     def _check_rules(self, write_set: WriteSet) -> None:
         rules.check(write_set)
         rules.check_text(write_set)
         outcome = json.dumps(dict(write_set.receipt.outcome), ensure_ascii=False)
         if len(outcome.encode()) > rules.OUTCOME_BYTES_MAX:
             raise WriteSetInvalidError("the receipt's outcome is too large")
-
-    def _check_marker(self) -> None:
-        if self._store.marker != self._resource:
-            raise ResourceMismatchError("the resource is not the configured one")
-
-    def _shelf(self, project: ProjectKey) -> Shelf:
-        return self._store.shelves.setdefault(project, Shelf())
-
-    def _head(self, shelf: Shelf, record_id: str) -> Record | None:
-        record = shelf.heads.get(record_id)
-        if record is not None and record.current.record_id != record_id:
-            raise StoredDataInvalidError("a head is stored under another record's id")
-        return record
 
     def _holder(self, shelf: Shelf, key: str) -> KeyHolder | None:
         if key in shelf.tombstones:
@@ -272,6 +197,8 @@ class ReferenceMemoryProvider(IMemoryProvider):
         for revision in (*write_set.history, *(put.record.current for put in write_set.heads)):
             if revision.revision_id in used:
                 return AlreadyExists(revision.record_id)
+        if write_set.effect is not None and write_set.effect.receipt_id in shelf.effects:
+            return AlreadyExists(write_set.effect.receipt_id)
         for claim in write_set.claims:
             if shelf.claims.get(claim.key) != claim.held_by:
                 return ClaimTaken(claim.key, shelf.claims.get(claim.key))

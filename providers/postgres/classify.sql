@@ -2,7 +2,7 @@
 -- For the shape of the last lookup see load.sql.
 --
 -- $1 tenant  $2 project  $3 actor  $4 idempotency key  $5 record ids  $6 revision ids  $7 keys
--- $8 counter names
+-- $8 counter names  $9 receipt id of the effect, or null
 SELECT
     m.resource_id,
     m.generation,
@@ -40,5 +40,10 @@ SELECT
             ORDER BY r.revision_id
             LIMIT 1
         ) AS v
-    ) AS revision_ids
+    ) AS revision_ids,
+    EXISTS (
+        SELECT
+        FROM memory.effects AS e
+        WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.receipt_id = $9
+    ) AS has_effect
 FROM memory.resource AS m

@@ -29,7 +29,6 @@ ATTEMPTS = 5
 
 # What the statement meets when another commit was faster: nothing was applied, ask what it was.
 _REFUSALS = errors.CONFLICTS | {errors.UNIQUE_VIOLATION}
-_EFFECT_ID = "effects_receipt_id_key"
 _NOTHING = "[]"
 _CHARACTER_BYTES_MAX = 4
 # Where in the arguments the receipt's texts are that are not JSON.
@@ -65,7 +64,6 @@ async def _attempts(
     sent: _Sent,
 ) -> CommitOutcome:
     for _ in range(ATTEMPTS):
-        refused_by = None
         try:
             sent.in_doubt = True
             applied = await link.fetchval(COMMIT, *given)
@@ -75,7 +73,6 @@ async def _attempts(
             sent.in_doubt = errors.ends_session(error)
             if error.sqlstate not in _REFUSALS:
                 raise
-            refused_by = error.constraint_name
         else:
             sent.in_doubt = False
             if applied:
@@ -83,8 +80,6 @@ async def _attempts(
         outcome = await _classify(link, resource, write_set)
         if outcome is not None:
             return outcome
-        if refused_by == _EFFECT_ID:
-            raise WriteSetInvalidError("the effect's receipt id is in use")
     return Contended()
 
 
@@ -104,6 +99,7 @@ async def _classify(
         [revision.revision_id for revision in _revisions(write_set)],
         [*write_set.must_be_absent, *(each.key for each in write_set.claims)],
         names,
+        None if write_set.effect is None else write_set.effect.receipt_id,
     )
     if row is None:
         check_marker(resource, None, None)
@@ -115,6 +111,7 @@ async def _classify(
         counters=to_counters(row["counters"]),
         heads=row["heads"],
         revision_ids=row["revision_ids"],
+        has_effect=row["has_effect"],
     )
     return judge(write_set, facts)
 

@@ -19,7 +19,8 @@ BEGIN
             ' actor_fingerprint, create_time, update_time, search_text) ON memory.records TO %1$I',
         'GRANT UPDATE (value) ON memory.counters TO %1$I',
         'GRANT UPDATE (record_id, tombstone_kind, tombstone_time) ON memory.claims TO %1$I',
-        'GRANT UPDATE (delivered, lease_token, leased_until, last_code) ON memory.effects TO %1$I'
+        'GRANT UPDATE (delivered, lease_token, leased_until, last_code, fact_id, fact_sequence)'
+            ' ON memory.effects TO %1$I'
     ]
     LOOP
         EXECUTE format(statement, role);

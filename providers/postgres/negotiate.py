@@ -14,22 +14,13 @@ from providers.postgres.schema import REVISION
 from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
-CAPABILITIES = frozenset(
-    {
-        Capability.READ,
-        Capability.WRITE,
-        Capability.SEARCH,
-        Capability.REVISIONS,
-        Capability.PROMOTE,
-    }
-)
+CAPABILITIES = frozenset(Capability) - {Capability.COMPOSE}
 ABSENT: Mapping[Capability, str] = {
     Capability.COMPOSE: "this adapter does not select context candidates yet",
-    Capability.DELIVERY: "this adapter does not lease effects yet",
 }
 
-_TRIGGERS = 5
-_INDEXES = 3
+_TRIGGERS = 6
+_INDEXES = 5
 _VERSION = "SELECT version_num FROM memory.alembic_version"
 
 
@@ -98,4 +89,4 @@ async def _check_schema(connection: Connection, found: asyncpg.Record) -> None:
     if found["triggers"] != _TRIGGERS:
         raise NegotiationRefusedError("a trigger is gone or disabled", fact="schema")
     if found["indexes"] != _INDEXES:
-        raise NegotiationRefusedError("an index of the search is gone or not valid", fact="index")
+        raise NegotiationRefusedError("an index is gone or not valid", fact="index")

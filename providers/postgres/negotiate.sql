@@ -16,7 +16,8 @@ wanted (table_name, privilege) AS (
     ('claims.tombstone_kind', 'UPDATE'), ('claims.tombstone_time', 'UPDATE'),
     ('effects', 'SELECT'), ('effects', 'INSERT'),
     ('effects.delivered', 'UPDATE'), ('effects.lease_token', 'UPDATE'),
-    ('effects.leased_until', 'UPDATE'), ('effects.last_code', 'UPDATE')
+    ('effects.leased_until', 'UPDATE'), ('effects.last_code', 'UPDATE'),
+    ('effects.fact_id', 'UPDATE'), ('effects.fact_sequence', 'UPDATE')
     UNION ALL
     SELECT 'records.' || name, 'UPDATE'
     FROM unnest(ARRAY[
@@ -59,7 +60,7 @@ SELECT
         JOIN relations AS r ON r.oid = t.tgrelid
         WHERE t.tgname IN (
             'records_are_kept', 'revisions_are_kept', 'receipts_are_kept', 'effects_are_kept',
-            'effects_are_not_changed'
+            'effects_are_not_changed', 'effects_stay_delivered'
         ) AND t.tgenabled IN ('O', 'A')
     ) AS triggers,
     (
@@ -67,8 +68,10 @@ SELECT
         FROM pg_index AS i
         JOIN relations AS r ON r.oid = i.indrelid
         JOIN pg_class AS c ON c.oid = i.indexrelid
-        WHERE c.relname IN ('records_agent_order', 'records_project_order', 'records_search_text')
-            AND i.indisvalid AND i.indisready
+        WHERE c.relname IN (
+            'records_agent_order', 'records_project_order', 'records_search_text',
+            'effects_pending', 'effects_unscoped'
+        ) AND i.indisvalid AND i.indisready
     ) AS indexes,
     (
         SELECT

@@ -5,10 +5,23 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
+from providers.deliveries import (
+    Acknowledgement,
+    Acquired,
+    AcquireRequest,
+    EffectFound,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffects,
+    PendingEffectsRequest,
+    UnscopedEffectFound,
+    UnscopedEffectRequest,
+    UnscopedEffects,
+)
 from providers.interface import IMemoryProvider
 from providers.model import ResourceIdentity, WriteSet
 from providers.postgres import commit as writer
-from providers.postgres import errors, reader
+from providers.postgres import delivery, errors, export, reader
 from providers.postgres.connections import Connections, Link
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
@@ -16,6 +29,10 @@ from providers.postgres.search import search
 from providers.postgres.statements import warm
 from providers.requests import (
     CommitOutcome,
+    Export,
+    ExportRequest,
+    KeyQuery,
+    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,
@@ -28,7 +45,7 @@ from providers.requests import (
 T = TypeVar("T")
 
 
-class PostgresMemoryProvider(IMemoryProvider):
+class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
     """Records in schema ``memory`` of one database. The first call opens the pool."""
 
     def __init__(self, options: PostgresOptions) -> None:
@@ -36,6 +53,7 @@ class PostgresMemoryProvider(IMemoryProvider):
         self._options = options
         self._resource = ResourceIdentity(options.resource_id, options.generation)
         self._connections = Connections(options, warm)
+        self._deliveries = delivery.Writer(self._connections, self._resource)
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``. Looks through a connection of its own."""
@@ -72,6 +90,51 @@ class PostgresMemoryProvider(IMemoryProvider):
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         """See ``IMemoryProvider.search``."""
         work = partial(search, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def export(self, request: ExportRequest, *, timeout: float) -> Export:
+        """See ``IMemoryProvider.export``."""
+        work = partial(export.export, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def tombstones(self, request: KeyQuery, *, timeout: float) -> KeysFound:
+        """See ``IMemoryProvider.tombstones``."""
+        work = partial(export.tombstones, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
+        """See ``IMemoryProvider.acquire``."""
+        return await self._deliveries.acquire(request, timeout=timeout)
+
+    async def acknowledge(
+        self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
+    ) -> bool:
+        """See ``IMemoryProvider.acknowledge``."""
+        return await self._deliveries.acknowledge(
+            request, acknowledgement=acknowledgement, timeout=timeout
+        )
+
+    async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
+        """See ``IMemoryProvider.release``."""
+        return await self._deliveries.release(request, code=code, timeout=timeout)
+
+    async def effect(self, request: EffectRequest, *, timeout: float) -> EffectFound:
+        """See ``IMemoryProvider.effect``."""
+        work = partial(delivery.effect, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def pending_effects(
+        self, request: PendingEffectsRequest, *, timeout: float
+    ) -> PendingEffects:
+        """See ``IMemoryProvider.pending_effects``."""
+        work = partial(delivery.pending_effects, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def unscoped_effect(
+        self, request: UnscopedEffectRequest, *, timeout: float
+    ) -> UnscopedEffectFound:
+        """See ``UnscopedEffects``."""
+        work = partial(delivery.unscoped_effect, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
 
     async def _read(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:

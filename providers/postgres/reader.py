@@ -24,7 +24,9 @@ from providers.rules import is_storable
 GRAPH = "graph"
 TRANSFER = "transfer"
 
-_BIGGEST = 2**63 - 1
+NO_MARKER = "the live resource has no marker: run broker init-resource"
+BIGGEST = 2**63 - 1
+"""The biggest number that the statements take."""
 _ONCE_WIDTH = 8
 _HEAD_WIDTH = 3
 
@@ -41,7 +43,7 @@ def check_marker(resource: ResourceIdentity, resource_id: object, generation: ob
         ResourceMismatchError: They differ, or there is no marker. Not retryable.
     """
     if resource_id is None:
-        raise ResourceMismatchError("the live resource has no marker: run broker init-resource")
+        raise ResourceMismatchError(NO_MARKER)
     if resource.resource_id != resource_id:
         raise ResourceMismatchError("the live resource has another resource id than configured")
     if resource.generation != generation:
@@ -60,16 +62,16 @@ async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> 
     receipt = request.receipt or ReceiptKey("", "")
     rows = await link.fetch(
         LOAD,
-        _key(request.project.tenant_id),
-        _key(request.project.project_id),
-        _keys(request.record_ids),
-        _key(receipt.actor_fingerprint) if request.receipt else None,
-        _key(receipt.idempotency_key),
-        _keys(ref.record_id for ref in request.revisions),
-        [min(ref.revision, _BIGGEST) for ref in request.revisions],
-        _keys(request.keys),
+        findable(request.project.tenant_id),
+        findable(request.project.project_id),
+        all_findable(request.record_ids),
+        findable(receipt.actor_fingerprint) if request.receipt else None,
+        findable(receipt.idempotency_key),
+        all_findable(ref.record_id for ref in request.revisions),
+        [min(ref.revision, BIGGEST) for ref in request.revisions],
+        all_findable(request.keys),
         _counters(request),
-        None if request.chain_from is None else _key(request.chain_from),
+        None if request.chain_from is None else findable(request.chain_from),
     )
     if not rows:
         check_marker(resource, None, None)
@@ -84,11 +86,11 @@ async def revisions(
     """See ``IMemoryProvider.revisions``."""
     rows = await link.fetch(
         REVISIONS,
-        _key(request.project.tenant_id),
-        _key(request.project.project_id),
-        _key(request.agent_id),
-        _key(request.record_id),
-        _BIGGEST if request.before is None else min(request.before, _BIGGEST),
+        findable(request.project.tenant_id),
+        findable(request.project.project_id),
+        findable(request.agent_id),
+        findable(request.record_id),
+        BIGGEST if request.before is None else min(request.before, BIGGEST),
         request.limit + 1,
     )
     if not rows:
@@ -115,13 +117,14 @@ def _check_page(page: list[Revision], newest: int, limit: int) -> None:
             raise StoredDataInvalidError("a stored history has a link that does not fit")
 
 
-def _key(text: str) -> str | None:
+def findable(text: str) -> str | None:
     """Return what to look for; text that nothing can be stored under becomes null (G-1)."""
     return text if is_storable(text) else None
 
 
-def _keys(texts: Iterable[str]) -> list[str | None]:
-    return [_key(text) for text in texts]
+def all_findable(texts: Iterable[str]) -> list[str | None]:
+    """Return what to look for among several; see ``findable``."""
+    return [findable(text) for text in texts]
 
 
 def _counters(request: LoadRequest) -> list[str | None]:
@@ -130,7 +133,7 @@ def _counters(request: LoadRequest) -> list[str | None]:
         names.append(TRANSFER)
     if request.stream_run_id is not None:
         names.append(stream(request.stream_run_id))
-    return _keys(names)
+    return all_findable(names)
 
 
 def _loaded(request: LoadRequest, once: asyncpg.Record, rows: list[asyncpg.Record]) -> Loaded:

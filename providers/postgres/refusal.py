@@ -28,7 +28,8 @@ _FREE = KeyHolder(None, None)
 class Facts:
     """What the store holds under the keys of a write set.
 
-    ``heads`` gives number and id of the current revision; ``revision_ids`` those that exist.
+    ``heads`` gives number and id of the current revision; ``revision_ids`` those that exist;
+    ``has_effect`` says whether the effect's receipt id does.
     """
 
     receipt: IdempotencyReceipt | None
@@ -36,6 +37,7 @@ class Facts:
     counters: Mapping[str, int]
     heads: Mapping[str, tuple[int, str]]
     revision_ids: frozenset[str]
+    has_effect: bool
 
     @classmethod
     def of(
@@ -46,8 +48,9 @@ class Facts:
         counters: Mapping[str, int],
         heads: str | None,
         revision_ids: str | None,
+        has_effect: bool,
     ) -> "Facts":
-        """Read the last two from the JSON lists that the statement gives."""
+        """Read heads and revision ids from the JSON lists that the statement gives."""
         listed: list[Any] = [] if heads is None else orjson.loads(heads)
         return cls(
             receipt=receipt,
@@ -55,6 +58,7 @@ class Facts:
             counters=counters,
             heads={record_id: (number, name) for record_id, number, name in listed},
             revision_ids=frozenset(() if revision_ids is None else orjson.loads(revision_ids)),
+            has_effect=has_effect,
         )
 
 
@@ -102,6 +106,8 @@ def _taken(write_set: WriteSet, facts: Facts) -> CommitOutcome | None:
     for revision in (*write_set.history, *(put.record.current for put in write_set.heads)):
         if revision.revision_id in facts.revision_ids:
             return AlreadyExists(revision.record_id)
+    if write_set.effect is not None and facts.has_effect:
+        return AlreadyExists(write_set.effect.receipt_id)
     for claim in write_set.claims:
         holder = facts.holders.get(claim.key, _FREE).record_id
         if holder != claim.held_by:

@@ -1,8 +1,8 @@
 """The tables of schema ``memory``, as SQLAlchemy Core metadata.
 
-Every key and every unique index begins with (tenant_id, project_id). Identifiers compare byte for
-byte: their columns are ``text COLLATE "C"`` (004-48). There are no foreign keys: one statement
-writes a head and its revisions together, so that a second check would only cost time.
+Every key and every index but ``effects_unscoped`` begins with (tenant_id, project_id). Identifiers
+compare byte for byte: their columns are ``text COLLATE "C"`` (004-48). There are no foreign keys:
+one statement writes a head and its revisions together, so that a second check would only cost time.
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0002"
+REVISION = "0003"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
@@ -222,8 +222,29 @@ EFFECTS = Table(
     _text("lease_token", null=True),
     _time("leased_until", null=True),
     _text("last_code", null=True),
+    _identifier("fact_id", null=True),
+    Column("fact_sequence", BigInteger(), nullable=True),
     PrimaryKeyConstraint("tenant_id", "project_id", "run_id", "sequence", name="effects_pkey"),
     UniqueConstraint("tenant_id", "project_id", "receipt_id", name="effects_receipt_id_key"),
     CheckConstraint("sequence >= 1", name="effects_sequence_range"),
+    CheckConstraint(
+        "(fact_id IS NULL) = (fact_sequence IS NULL) AND (fact_id IS NULL OR delivered)",
+        name="effects_acknowledgement_whole",
+    ),
+    CheckConstraint("fact_sequence >= 1", name="effects_fact_sequence_range"),
+    Index(
+        "effects_pending",
+        *_searched("POSIX", "tenant_id", "project_id", "run_id"),
+        text("sequence"),
+        postgresql_where=text("NOT delivered"),
+    ),
+    Index("effects_unscoped", *_searched("ucs_basic", "tenant_id", "receipt_id")),
 )
-"""Accepted effects. Only the last four columns ever change."""
+"""Accepted effects. Only the last six columns ever change: where the delivery stands, and the
+acknowledgement (which an effect that was marked delivered before there was one lacks).
+
+The indexes are under other collations for the reason that those of the records are: each serves
+one look-up, whatever the statistics say. ``effects_pending`` finds what is to be delivered without
+a walk through what is delivered; ``effects_unscoped`` serves ``UnscopedEffects`` alone, and has no
+project in it.
+"""

@@ -14,6 +14,13 @@ COMMIT = _read("commit.sql")
 CLASSIFY = _read("classify.sql")
 REVISIONS = _read("revisions.sql")
 NEGOTIATE = _read("negotiate.sql")
+ACQUIRE = _read("acquire.sql")
+ACKNOWLEDGE = _read("acknowledge.sql")
+RELEASE = _read("release.sql")
+EFFECT = _read("effect.sql")
+PENDING = _read("pending.sql")
+UNSCOPED = _read("unscoped.sql")
+TOMBSTONES = _read("tombstones.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 WALK = 500
@@ -46,6 +53,14 @@ SEARCH_PROJECT = _search("search.sql", one_agent=False)
 SEARCH_TEXT_AGENT = _search("search_text.sql", one_agent=True)
 SEARCH_TEXT_PROJECT = _search("search_text.sql", one_agent=False)
 
+
+def _export(name: str) -> str:
+    return _read("export.sql").replace("/* chosen */", _read(name).rstrip())
+
+
+EXPORT_AGENT = _export("export_agent.sql")
+EXPORT_NAMED = _export("export_named.sql")
+
 _NO_KEYS: list[str] = []
 _NO_ROWS = "[]"
 
@@ -64,10 +79,23 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         *(None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_ROWS, _NO_KEYS, _NO_KEYS, []),
         *(None, None, None, None, None, None, None, None, _NO_ROWS),
     )
-    await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4)
+    await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4, None)
     await connection.fetch(REVISIONS, None, None, None, None, None, 0)
     nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None)
     for statement in (SEARCH_AGENT, SEARCH_PROJECT):
         await connection.fetch(statement, *nothing)
     for statement in (SEARCH_TEXT_AGENT, SEARCH_TEXT_PROJECT):
         await connection.fetch(statement, *nothing, None)
+    await _warm_deliveries(connection)
+    await connection.fetch(EXPORT_AGENT, None, None, None, 0, 0, 0)
+    await connection.fetch(EXPORT_NAMED, None, None, None, 0, 0, 0, _NO_KEYS)
+    await connection.fetch(TOMBSTONES, None, None, _NO_KEYS)
+
+
+async def _warm_deliveries(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    await connection.fetch(ACQUIRE, *[None] * 7)
+    await connection.fetch(ACKNOWLEDGE, *[None] * 9)
+    await connection.fetch(RELEASE, *[None] * 8)
+    await connection.fetch(EFFECT, *[None] * 4)
+    await connection.fetch(PENDING, None, None, None, 0, 0)
+    await connection.fetch(UNSCOPED, *[None] * 4)

@@ -113,9 +113,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 39
     """CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
     ERROR_REASON_REPLACEMENT_INVALID: _ErrorReason.ValueType  # 40
-    """FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve."""
+    """FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve.
+    Metadata of an import: index, of the record in the bundle.
+    """
     ERROR_REASON_REPLACEMENT_CYCLE: _ErrorReason.ValueType  # 41
-    """FAILED_PRECONDITION. The replacement leads back to the record."""
+    """FAILED_PRECONDITION. The replacement leads back to the record. Metadata of an import: index, of the record in the bundle."""
     ERROR_REASON_CHAIN_TOO_LONG: _ErrorReason.ValueType  # 42
     """FAILED_PRECONDITION. More than 64 hops."""
     ERROR_REASON_EFFECT_NOT_FOUND: _ErrorReason.ValueType  # 43
@@ -232,9 +234,11 @@ ERROR_REASON_REPLY_TOO_LARGE: ErrorReason.ValueType  # 38
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 39
 """CANCELLED. The caller went away. Stands in the broker's log and metrics; nobody is there to read the error."""
 ERROR_REASON_REPLACEMENT_INVALID: ErrorReason.ValueType  # 40
-"""FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve."""
+"""FAILED_PRECONDITION. The replacement is no decision of this project and agent, or its chain ends in none that can serve.
+Metadata of an import: index, of the record in the bundle.
+"""
 ERROR_REASON_REPLACEMENT_CYCLE: ErrorReason.ValueType  # 41
-"""FAILED_PRECONDITION. The replacement leads back to the record."""
+"""FAILED_PRECONDITION. The replacement leads back to the record. Metadata of an import: index, of the record in the bundle."""
 ERROR_REASON_CHAIN_TOO_LONG: ErrorReason.ValueType  # 42
 """FAILED_PRECONDITION. More than 64 hops."""
 ERROR_REASON_EFFECT_NOT_FOUND: ErrorReason.ValueType  # 43

@@ -89,7 +89,9 @@ class ImportRecordsRequest(_message.Message):
     idempotency_key: _builtins.str
     """REQUIRED. 1-128 ASCII letters, digits, `. _ : -`."""
     validate_only: _builtins.bool
-    """Whether to check everything and write nothing (AIP-163). Such a request does not use up its key and is never a replay."""
+    """Whether to check everything and write nothing (AIP-163). Such a request does not use up its key and is never a replay.
+    Whether another record holds the id of a revision is only found out by writing.
+    """
     @_builtins.property
     def scope(self) -> _record_pb2.Scope:
         """REQUIRED. All three parts. The run becomes the source run of every head."""

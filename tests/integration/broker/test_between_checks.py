@@ -33,7 +33,7 @@ from tests.fixtures.authority_rows import (
 )
 from tests.fixtures.broker import CAPABILITIES
 from tests.fixtures.granting_owner import Context, Question
-from tests.fixtures.record_calls import GET_BINDING, READS, WRITES, outcomes
+from tests.fixtures.record_calls import EXPORT, GET_BINDING, IMPORT, READS, WRITES, outcomes
 from tests.fixtures.stand_records import provider_operations
 
 __all__ = ["ground"]
@@ -149,7 +149,7 @@ async def test_what_was_done_when_check_two_began(ground: Ground) -> None:
     ) -> bytes:
         if question.number == 2:
             done = provider_operations(ground.stand) - before
-            read = done["load"] + done["revisions"] + done["search"]
+            read = sum(done[each] for each in ("load", "revisions", "search", "export"))
             seen[case] = read + 100 * done["commit"]
         return answer.SerializeToString()
 
@@ -157,6 +157,7 @@ async def test_what_was_done_when_check_two_began(ground: Ground) -> None:
         before = provider_operations(ground.stand)
         with ground.scripted(script):
             assert outcomes(await ground.call((case,))) == {case: ("OK", "")}
-    assert {case: seen[case] for case in READS} == dict.fromkeys(READS, 1)
-    assert all(seen[case] in {0, 1} for case in (*WRITES, FIRST_USE))
+    reads = (*READS, EXPORT)
+    assert {case: seen[case] for case in reads} == dict.fromkeys(reads, 1)
+    assert all(seen[case] in {0, 1} for case in (*WRITES, IMPORT, FIRST_USE))
     assert seen[GET_BINDING] == 0

@@ -26,8 +26,10 @@ from tests.fixtures.granting_owner import Script
 from tests.fixtures.record_calls import (
     CHANGES,
     CREATE,
+    EXPORT,
     GET,
     GET_BINDING,
+    IMPORT,
     LIST,
     NAMING,
     PAGED,
@@ -51,6 +53,7 @@ NO_ID: Final = "not an identifier"
 BAD: Final[dict[str, Any]] = {
     "idempotency_key": NO_ID,
     "record_id": NO_ID,
+    "record_ids": [NO_ID],
     "revision": 0,
     "expected_revision": 0,
     "content": "",
@@ -200,6 +203,20 @@ OUTCOMES: Final = {
         f"replayed_{rpc}": Outcome(rpc=rpc, told=("OK", ""), questions=3, done=True)
         for rpc in (UPDATE, *CHANGES)
     },
+    "absent_ExportRecords": Outcome(rpc=EXPORT, told=GONE, changes={"record_ids": ["absent"]}),
+    "torn_ExportRecords": Outcome(
+        rpc=EXPORT, told=INVALID, tamper="DELETE FROM memory.revisions WHERE record_id = $1"
+    ),
+    "replayed_ImportRecords": Outcome(rpc=IMPORT, told=("OK", ""), questions=3, done=True),
+    "there_already": Outcome(
+        rpc=IMPORT,
+        told=("ALREADY_EXISTS", "BUNDLE_CONFLICT"),
+        changes={"idempotency_key": "key-2"},
+        tamper="UPDATE memory.records SET record_id = 'record-key-2' WHERE record_id = $1",
+    ),
+    "key_reused_by_an_import": Outcome(
+        rpc=IMPORT, told=REUSED, questions=3, changes={"idempotency_key": "key-1"}
+    ),
     "no_such_replacement": Outcome(
         rpc=SUPERSEDE,
         told=("FAILED_PRECONDITION", "REPLACEMENT_INVALID"),

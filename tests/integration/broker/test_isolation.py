@@ -7,9 +7,12 @@ from typing import Any, Final
 import pytest
 
 from tests.fixtures.broker import Stand
+from tests.fixtures.bundles import bundle, history
 from tests.fixtures.record_calls import (
     CREATE,
+    EXPORT,
     GET,
+    IMPORT,
     LIST,
     NAMING,
     READS,
@@ -114,6 +117,41 @@ async def test_no_detail_of_a_foreign_record_is_told(stand: Stand, changes: dict
             ]
             assert answers[0] == answers[1]
             assert answers[0].metadata == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_histories_do_not_leave_their_place(stand: Stand, name: str) -> None:
+    """004-56, 004-82, 004-87: elsewhere there is nothing to export, and nothing to meet or name."""
+    home = Place(stand.project())
+    there = neighbours(home.project)[name]
+    mine = await made(stand, home)
+    says = there.says(stand, "request-1")
+    async with stand.channel() as channel:
+        moved = (await send(channel, EXPORT, home.asks(EXPORT), home.says(stand))).bundle
+        assert [each.record.record_id for each in moved.records] == [mine]
+        empty = (await send(channel, EXPORT, there.asks(EXPORT), says)).bundle
+        assert (empty.project_id, empty.agent_id, [*empty.records]) == (
+            there.project,
+            there.agent,
+            [],
+        )
+        told = [
+            await refused(channel, EXPORT, there.asks(EXPORT, record_ids=[record]), says)
+            for record in (mine, ABSENT)
+        ]
+        assert told[0] == told[1]
+        relabelled = bundle(
+            there.project,
+            history(there.project, mine, agent_id=there.agent),
+            agent=there.agent,
+        )
+        reply = await send(channel, IMPORT, there.asks(IMPORT, bundle=relabelled), says)
+        if (home.project, home.tenant) == (there.project, there.tenant):
+            assert reply.reason == "BUNDLE_CONFLICT"
+        else:
+            assert [each.record_id for each in reply.records] == [mine]
+        again = (await send(channel, EXPORT, home.asks(EXPORT), home.says(stand))).bundle
+    assert again == moved
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,15 +18,19 @@ from grpc import aio
 from broker.api.v1 import record_pb2
 from tests.fixtures.authority_rows import bent, fails, granting, hangs, said, sends
 from tests.fixtures.broker import Stand
+from tests.fixtures.bundles import bundle, history, linked
 from tests.fixtures.record_calls import (
     CHANGES,
     CREATE,
+    EXPORT,
     GET,
+    IMPORT,
     LIST,
     NAMING,
     REVISION,
     RPCS,
     SEARCH,
+    TRANSFERS,
     UPDATE,
     Metadata,
     Refused,
@@ -143,9 +147,31 @@ async def provoke_field_errors(ears: Ears) -> str:
     for rpc in NAMING:
         await ears.tell(rpc)
         await ears.tell(rpc, record_id=secret("bad id"))
-    for rpc in RPCS:
+    for rpc in (*RPCS, *TRANSFERS):
         await ears.tell(rpc, scope=scope(secret("bad project")))
+    await provoke_bundle_errors(ears)
     return record
+
+
+async def provoke_bundle_errors(ears: Ears) -> None:
+    """Import and export what is wrong in every way there is."""
+    texts: dict[str, Any] = {
+        name: secret(name) for name in ("content", "title", "rationale", "type", "reason")
+    }
+    good = bundle(ears.project, history(ears.project, secret("m"), facet=facet(), **texts))
+    wrong = bundle(ears.project, history(ears.project, secret("bad id"), type=secret("nul") + "\0"))
+    other = bundle(secret("other project"), agent=secret("other agent"), format=secret("format"))
+    away = bundle(ears.project, linked(ears.project, secret("a"), secret("away")))
+    round_trip = [
+        linked(ears.project, secret("a"), secret("b")),
+        linked(ears.project, secret("b"), secret("a")),
+    ]
+    cycle = bundle(ears.project, *round_trip)
+    for number, made in enumerate((good, good, wrong, other, away, cycle)):
+        await ears.tell(IMPORT, bundle=made, idempotency_key=secret(f"import-{number}"))
+    await ears.tell(IMPORT, bundle=bundle(ears.project, *[good.records[0]] * 26))
+    await ears.tell(EXPORT, record_ids=[secret("no id")])
+    await ears.tell(EXPORT, record_ids=[secret("absent")])
 
 
 async def provoke_token_errors(ears: Ears) -> list[str]:
@@ -271,6 +297,8 @@ async def test_nothing_leaks(ears: Ears) -> None:
         *("RECORD_NOT_FOUND", "REVISION_NOT_FOUND", "TOKEN_INVALID", "TOKEN_PURPOSE_BOUND"),
         *("TOKEN_BINDING_MISMATCH", "TOKEN_REJECTED_BY_OWNER", "AUTHORITY_UNAVAILABLE"),
         *("AUTHORITY_RESPONSE_INVALID", "PERMISSION_MISSING", "INTERNAL", "UNIMPLEMENTED"),
+        *("BUNDLE_CONFLICT", "BUNDLE_INVALID", "BUNDLE_UNSUPPORTED", "BUNDLE_TOO_LARGE"),
+        *("REPLACEMENT_INVALID", "REPLACEMENT_CYCLE"),
         *("PROVIDER_UNAVAILABLE", "COMMIT_OUTCOME_UNKNOWN", "RESOURCE_EXHAUSTED"),
     }
     parts = _parts([ears.token, *wrong])

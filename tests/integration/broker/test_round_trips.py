@@ -17,13 +17,16 @@ from tests.fixtures.record_calls import (
     BINDING_RPCS,
     CHANGES,
     CREATE,
+    EXPORT,
     GET,
+    IMPORT,
     LIST,
     NAMING,
     READS,
     REVISION,
     RPCS,
     SEARCH,
+    TRANSFERS,
     UPDATE,
     Metadata,
     outcomes,
@@ -74,11 +77,11 @@ async def run(stand: Stand) -> AsyncIterator[Run]:
         yield made
 
 
-READ_BY: Final = {SEARCH: {"search": 1}, LIST: {"revisions": 1}}
+READ_BY: Final = {SEARCH: {"search": 1}, LIST: {"revisions": 1}, EXPORT: {"export": 1}}
 """What is asked of the provider, where it is not a load."""
 
 
-@pytest.mark.parametrize("rpc", RPCS)
+@pytest.mark.parametrize("rpc", [*RPCS, *TRANSFERS])
 async def test_first_use(stand: Stand, rpc: str) -> None:
     """004-15, 004-28: the first use of a run negotiates once more; the owner is asked no more."""
     async with stand.channel() as channel:
@@ -87,7 +90,8 @@ async def test_first_use(stand: Stand, rpc: str) -> None:
         questions, work = await fresh.cost(rpc, told)
     assert questions == 2
     assert work.pop("negotiate") == 1
-    assert work == ({"load": 1, "commit": 1} if rpc == CREATE else READ_BY.get(rpc, {"load": 1}))
+    written = {"load": 1, "commit": 1}
+    assert work == (written if rpc in {CREATE, IMPORT} else READ_BY.get(rpc, {"load": 1}))
     assert await stand.rows("knowledge.pins", fresh.project) == 1
 
 
@@ -111,6 +115,16 @@ async def test_one_change(stand: Stand, rpc: str) -> None:
         assert await run.cost(rpc, **named) == (3, {"load": 2})
         reused = ("FAILED_PRECONDITION", "IDEMPOTENCY_KEY_REUSED")
         assert await run.cost(rpc, reused, **named, reason="other") == (3, {"load": 2})
+
+
+async def test_transfers(run: Run) -> None:
+    """004-15, 004-82, 004-88: a read, a write, its replay, and one that only checks."""
+    assert await run.cost(EXPORT) == (2, {"export": 1})
+    assert await run.cost(IMPORT, validate_only=True) == (2, {"load": 1})
+    assert await run.cost(IMPORT) == (2, {"load": 1, "commit": 1})
+    assert await run.cost(IMPORT) == (3, {"load": 2})
+    there = ("ALREADY_EXISTS", "BUNDLE_CONFLICT")
+    assert await run.cost(IMPORT, there, validate_only=True) == (2, {"load": 1})
 
 
 async def test_one_write(run: Run) -> None:
@@ -150,7 +164,7 @@ async def test_refused_writes(run: Run) -> None:
     assert await run.cost(UPDATE, reused, idempotency_key="key-1") == (3, {"load": 2})
 
 
-@pytest.mark.parametrize("rpc", READS)
+@pytest.mark.parametrize("rpc", [*READS, EXPORT])
 async def test_nothing_is_cached(run: Run, rpc: str) -> None:
     """004-01, B1: the same read twice asks the owner four times, and the store twice."""
     first, second = await run.cost(rpc), await run.cost(rpc)

@@ -37,9 +37,11 @@ from tests.fixtures.record_calls import (
     GET,
     GET_BINDING,
     LIST_PROVIDERS,
+    PROPOSAL_RPCS,
     READS,
     RPCS,
     SEARCH_PROJECT,
+    TRANSFERS,
     outcomes,
     request,
     send,
@@ -327,7 +329,8 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
     """004-24, 004-25: what was not negotiated then is not used now."""
     project = await pinned(stand, capabilities=["memory.records.read"])
     missing = ("FAILED_PRECONDITION", "CAPABILITY_MISSING")
-    assert await every_rpc(stand, project) == dict.fromkeys(RPCS, missing) | {
+    refused = (*RPCS, *PROPOSAL_RPCS, *TRANSFERS)
+    assert await every_rpc(stand, project) == dict.fromkeys(refused, missing) | {
         GET: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         BATCH: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         GET_BINDING: ("OK", ""),
@@ -337,11 +340,21 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
 
 def test_every_case_is_called() -> None:
     """004-05: the rows leave out no RPC of the services; two name no run."""
-    from broker.api.v1 import binding_service_pb2, discovery_service_pb2, record_service_pb2
+    from broker.api.v1 import (
+        binding_service_pb2,
+        discovery_service_pb2,
+        proposal_service_pb2,
+        record_service_pb2,
+        transfer_service_pb2,
+    )
 
-    records = record_service_pb2.DESCRIPTOR.services_by_name["RecordService"]
-    bindings = binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"]
-    discovery = discovery_service_pb2.DESCRIPTOR.services_by_name["DiscoveryService"]
-    services = (records, bindings, discovery)
+    files = (
+        binding_service_pb2,
+        discovery_service_pb2,
+        proposal_service_pb2,
+        record_service_pb2,
+        transfer_service_pb2,
+    )
+    services = (service for file in files for service in file.DESCRIPTOR.services_by_name.values())
     served = {method.name for service in services for method in service.methods}
     assert served == {*CASES, LIST_PROVIDERS, SEARCH_PROJECT} - {FIRST_USE}

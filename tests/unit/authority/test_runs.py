@@ -37,6 +37,11 @@ class RunsOwner:
     ) -> owners.GetRunAuthorityResponse:
         raise AssertionError
 
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        raise AssertionError
+
     async def project_authority(
         self, call: Call, scope: ProjectScope, permission: str
     ) -> owners.GetProjectAuthorityResponse:

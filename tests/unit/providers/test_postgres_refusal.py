@@ -24,6 +24,7 @@ from providers.requests import (
 PROJECT = ProjectKey("t1", "p1")
 OLD = specimens.memory("old")
 NEW = specimens.memory("new")
+EFFECT = specimens.effect(3)
 WRITE = specimens.write(
     PROJECT,
     specimens.put(specimens.after(OLD), over=OLD),
@@ -32,7 +33,7 @@ WRITE = specimens.write(
     must_be_absent=("k3",),
     graph_expected=4,
     transfer_expected=2,
-    effect=specimens.effect(3),
+    effect=EFFECT,
 )
 CLEAR = Facts(
     receipt=None,
@@ -40,6 +41,7 @@ CLEAR = Facts(
     counters={"graph": 4, "transfer": 2, "stream/run-1": 2},
     heads={"old": (1, OLD.current.revision_id)},
     revision_ids=frozenset(),
+    has_effect=False,
 )
 TAKEN = {"k1": KeyHolder("other", None), "k2": KeyHolder("old", None)}
 # In order of precedence: what is in the way, and what the commit is told.
@@ -48,6 +50,7 @@ IN_THE_WAY: list[tuple[dict[str, object], CommitOutcome]] = [
     ({"holders": TAKEN | {"k3": KeyHolder(None, "forgotten")}}, Tombstoned("k3")),
     ({"heads": {"old": (1, "x"), "new": (1, "y")}}, AlreadyExists("new")),
     ({"revision_ids": frozenset({NEW.current.revision_id})}, AlreadyExists("new")),
+    ({"has_effect": True}, AlreadyExists(EFFECT.receipt_id)),
     ({"holders": TAKEN}, ClaimTaken("k1", "other")),
     ({"counters": {"graph": 5, "transfer": 2, "stream/run-1": 9}}, GraphConflict()),
     ({"counters": {"graph": 4, "transfer": 2}}, Contended()),

@@ -33,12 +33,15 @@ from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
+from broker.services.transfers import Transfers
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
 from providers.interface import IMemoryProvider
 from providers.model import Kind, ResourceIdentity, WriteSet
 from providers.requests import (
     CommitOutcome,
+    Export,
+    ExportRequest,
     Loaded,
     LoadRequest,
     Negotiated,
@@ -80,6 +83,8 @@ class World:
     load_error: Exception | None = None
     before_commit: Callable[[], Awaitable[None]] | None = None
     bound_token: bool = False
+    canonical_bytes: int = 1_000
+    export: Export | None = None
     checks: int = 0
 
     def __post_init__(self) -> None:
@@ -96,6 +101,9 @@ class World:
         writer = HeadWriter(path, self, lambda: f"id-{next(numbers):04}")
         self.writes = RecordWrites(path, writer)
         self.changes = RecordChanges(path, writer)
+        self.transfers = Transfers(
+            path, self, lambda: f"id-{next(numbers):04}", lambda _: b"x" * self.canonical_bytes
+        )
 
     def now(self) -> datetime:
         """Return a time that stands still."""
@@ -150,6 +158,9 @@ class ScriptedAuthority:
 
     async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         return self._answer(call, scope)
+
+    async def check_caller(self, call: Call) -> str:
+        raise NotImplementedError("these use cases name a project")
 
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
         await asyncio.sleep(0)
@@ -219,3 +230,9 @@ class WatchedProvider(IMemoryProvider):
     async def revisions(self, request: RevisionsRequest, *, timeout: float) -> RevisionsPage:
         self._world.events.append("revisions")
         return await self._model.revisions(request, timeout=timeout)
+
+    async def export(self, request: ExportRequest, *, timeout: float) -> Export:
+        self._world.events.append("export")
+        if self._world.export is not None:
+            return self._world.export
+        return await self._model.export(request, timeout=timeout)

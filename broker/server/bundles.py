@@ -1,0 +1,172 @@
+"""Bundles of the wire to the area of transfers, and back.
+
+A bundle is read only once the caller's rights were checked: see ``BundleSource``. Reading never
+fails; what has no meaning becomes ``UNKNOWN`` for the checks to refuse.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from broker.api.v1 import transfer_pb2
+from broker.domain.facets import INPUT_FIELDS
+from broker.domain.fields import TAGS_GIVEN_MAX
+from broker.domain.requests import UNKNOWN, ContentInput, Unknown
+from broker.server.bundle_json import canonical_json
+from broker.server.convert import (
+    METADATA_WIRE_BYTES_MAX,
+    facet_input,
+    record_message,
+    revision_message,
+)
+from broker.server.vocabulary import CHANGE_KINDS, KINDS, ORIGIN_TIERS, STATES, TRUSTS
+from broker.server.wellknown import time_of
+from broker.transfer.bundle import FORMAT, SCHEMA_VERSION, Bundle
+from broker.transfer.given import GivenFacet, GivenHead, GivenRecord, GivenRevision
+
+_MICROSECOND_NANOS: Final = 1_000
+
+
+class MessageBundle:
+    """A bundle of a request, read as far as it is asked for."""
+
+    def __init__(self, message: transfer_pb2.Bundle, *, present: bool) -> None:
+        """Take the message; nothing of it is read yet."""
+        self._message = message
+        self.present = present
+        self.format = message.format
+        self.schema_version = message.schema_version
+        self.project_id = message.project_id
+        self.agent_id = message.agent_id
+
+    @property
+    def record_count(self) -> int:
+        """How many records there are."""
+        return len(self._message.records)
+
+    @property
+    def revision_count(self) -> int:
+        """How many revisions there are in all."""
+        return sum(len(each.revisions) for each in self._message.records)
+
+    def canonical(self) -> bytes | None:
+        """Return the canonical form.
+
+        ``None`` where a value has none, and where the metadata of a facet surely pass their limit:
+        those are not taken apart.
+        """
+        if any(map(_passes_limits, self._message.records)):
+            return None
+        try:
+            return canonical_json(self._message)
+        except ValueError:
+            return None
+
+    def records(self) -> Iterator[GivenRecord]:
+        """Read the records, one after the other."""
+        for each in self._message.records:
+            yield GivenRecord(
+                _head(each.record) if each.HasField("record") else None,
+                tuple(map(_revision, each.revisions)),
+            )
+
+
+def _passes_limits(record: transfer_pb2.BundleRecord) -> bool:
+    snapshots: tuple[Any, ...] = (record.record, *record.revisions)
+    return any(
+        each.HasField("facet") and each.facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX
+        for each in snapshots
+    )
+
+
+def bundle_message(bundle: Bundle) -> transfer_pb2.Bundle:
+    """Write a bundle."""
+    return transfer_pb2.Bundle(
+        format=FORMAT,
+        schema_version=SCHEMA_VERSION,
+        project_id=bundle.project_id,
+        agent_id=bundle.agent_id,
+        records=[
+            transfer_pb2.BundleRecord(
+                record=record_message(bundle.project_id, chain.record),
+                revisions=[revision_message(each) for each in chain.revisions],
+            )
+            for chain in bundle.chains
+        ],
+    )
+
+
+def canonical_bundle(bundle: Bundle) -> bytes:
+    """Write the canonical form of a bundle."""
+    return canonical_json(bundle_message(bundle))
+
+
+def _head(message: Any) -> GivenHead:
+    return GivenHead(
+        **_snapshot(message),
+        project_id=message.project_id,
+        update_time=_exact(message, "update_time"),
+    )
+
+
+def _revision(message: Any) -> GivenRevision:
+    return GivenRevision(
+        **_snapshot(message),
+        reason=message.reason,
+        change_kind=CHANGE_KINDS.word(message.change_kind),
+        actor_fingerprint=message.actor_fingerprint,
+    )
+
+
+def _snapshot(message: Any) -> dict[str, Any]:
+    return {
+        "record_id": message.record_id,
+        "agent_id": message.agent_id,
+        "kind": KINDS.word(message.kind),
+        "revision": message.revision,
+        "revision_id": message.revision_id,
+        "previous_revision_id": message.previous_revision_id,
+        "content": ContentInput(
+            type=message.type,
+            title=message.title,
+            content=message.content,
+            rationale=message.rationale,
+            importance=message.importance,
+            tags=tuple(message.tags[: TAGS_GIVEN_MAX + 1]),
+        ),
+        "facet": _facet(message),
+        "state": STATES.word(message.state),
+        "trust": TRUSTS.word(message.trust),
+        "source_run_id": message.source_run_id,
+        "source_session_id": message.source_session_id,
+        "promoted_decision_id": message.promoted_decision_id,
+        "superseded_by_record_id": message.superseded_by_record_id,
+        "snippet": message.snippet,
+        "create_time": _exact(message, "create_time"),
+    }
+
+
+def _facet(message: Any) -> GivenFacet | None:
+    given = facet_input(message)
+    if given is None:
+        return None
+    facet = message.facet
+    said = {name: getattr(given, name) for name in INPUT_FIELDS}
+    said["expire_time"] = _exact(facet, "expire_time")
+    return GivenFacet(
+        **said,
+        origin_tier=ORIGIN_TIERS.word(facet.origin_tier),
+        corroboration=facet.corroboration,
+        last_reinforce_time=_exact(facet, "last_reinforce_time"),
+        flagged=facet.flagged,
+        invalidate_time=_exact(facet, "invalidate_time"),
+        invalidation_reason=facet.invalidation_reason,
+    )
+
+
+def _exact(message: Any, field: str) -> datetime | Unknown | None:
+    """Read a time that may be absent; one that would have to be rounded has no meaning here."""
+    if not message.HasField(field):
+        return None
+    stamp = getattr(message, field)
+    return UNKNOWN if stamp.nanos % _MICROSECOND_NANOS else time_of(stamp)

@@ -1,0 +1,195 @@
+"""The use cases that move records between brokers: export and import of bundles."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from broker.domain.authority import Authorized
+from broker.domain.call import Call
+from broker.domain.errors import BundleInvalidError, RecordNotFoundError, Violation
+from broker.domain.fields import (
+    BATCH_MAX,
+    IDEMPOTENCY_KEY_MAX,
+    Violations,
+    check_identifier,
+    check_scope,
+    refuse_if_any,
+)
+from broker.domain.idempotency import fingerprint, receipt_for
+from broker.domain.ports import Clock
+from broker.domain.records import Stamp
+from broker.services.access import Access, AccessPath, Settled, Write
+from broker.transfer.bundle import (
+    BYTES_MAX,
+    RECORDS_MAX,
+    REVISIONS_MAX,
+    Bundle,
+    check_size,
+    exported,
+    too_large,
+)
+from broker.transfer.given import BundleSource, ExportRecords, Imported, ImportRecords
+from broker.transfer.importer import conflict, heads_of
+from broker.transfer.links import targets_outside
+from broker.transfer.verify import check_counts, check_label, checked_bundle
+from providers.capabilities import Capability
+from providers.errors import StoredDataInvalidError
+from providers.model import ReceiptKey, Record, RevisionRef, WriteSet
+from providers.requests import ExportRequest, Loaded, LoadRequest
+
+IMPORT: Final = "ImportRecords"
+
+Canonical = Callable[[Bundle], bytes]
+"""Writes the canonical form of a bundle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A bundle that passed every check that needs no store, and the SHA-256 of its form."""
+
+    bundle: Bundle
+    digest: str
+
+
+class Transfers:
+    """Exports and imports behind the checks of ``AccessPath``.
+
+    Large bundles are written and read in a thread: other calls go on meanwhile.
+    """
+
+    def __init__(
+        self, access: AccessPath, clock: Clock, new_id: Callable[[], str], canonical: Canonical
+    ) -> None:
+        """Take the path of checks, the clock, a source of UUIDs (version 7), and the form."""
+        self._access = access
+        self._clock = clock
+        self._new_id = new_id
+        self._canonical = canonical
+
+    async def export(self, call: Call, request: ExportRecords) -> Bundle:
+        """Return whole histories, all of one moment (004-82, 004-83, 004-85)."""
+        check_scope(request.scope)
+        authorized = await self._access.authorize(call, request.scope)
+        _check_ids(request.record_ids)
+        access = await self._access.enter(authorized, Capability.REVISIONS)
+        wanted = ExportRequest(
+            project=access.project,
+            agent_id=request.scope.agent_id,
+            record_ids=tuple(dict.fromkeys(request.record_ids)),
+            records_max=RECORDS_MAX,
+            revisions_max=REVISIONS_MAX,
+            bytes_max=BYTES_MAX,
+        )
+        found = await self._access.read(
+            access, lambda provider, timeout: provider.export(wanted, timeout=timeout)
+        )
+        if found.exceeded is not None:
+            raise too_large(found.exceeded)
+        bundle = exported(request.scope.project_id, request.scope.agent_id, found.chains)
+        if not {*request.record_ids} <= {each.record.current.record_id for each in bundle.chains}:
+            raise RecordNotFoundError
+        check_size("bytes", len(await asyncio.to_thread(self._canonical, bundle)))
+        return bundle
+
+    async def import_(self, call: Call, request: ImportRecords) -> Imported:
+        """Write every record of a bundle or none; or only check it (004-86, 004-87, 004-88)."""
+        check_scope(request.scope)
+        authorized = await self._access.authorize(call, request.scope)
+        violations: Violations = []
+        key = request.idempotency_key
+        check_identifier(violations, "idempotency_key", key, IDEMPOTENCY_KEY_MAX)
+        refuse_if_any(violations)
+        check_label(request.bundle, request.scope)
+        check_counts(request.bundle)
+        checked = await asyncio.to_thread(self._checked, request.bundle)
+        access = await self._access.enter(authorized, Capability.WRITE)
+        write = self._write(access, request, checked)
+        if request.validate_only:
+            write_set = await self._access.rehearse(access, write)
+            return _reply(request, write_set, replayed=False)
+        settled = await self._access.write(access, write)
+        if settled.write_set is None:
+            return Imported(request.scope.project_id, _heads_left(settled), replayed=True)
+        return _reply(request, settled.write_set, replayed=False)
+
+    def _checked(self, source: BundleSource) -> _Checked:
+        """Measure, then look at every record."""
+        canonical = source.canonical()
+        if canonical is not None:
+            check_size("bytes", len(canonical))
+        bundle = checked_bundle(source, self._clock.now())
+        if canonical is None:
+            raise BundleInvalidError((Violation("bundle", "must have a form as JSON"),))
+        return _Checked(bundle, hashlib.sha256(canonical).hexdigest())
+
+    def _write(self, access: Access, request: ImportRecords, checked: _Checked) -> Write:
+        bundle = checked.bundle
+        key = ReceiptKey(access.call.caller.actor_fingerprint, request.idempotency_key)
+        request_print = fingerprint(IMPORT, request.scope, {"bundle": checked.digest})
+
+        def decide(loaded: Loaded, _: Authorized) -> WriteSet:
+            stamp = Stamp(self._clock.now(), self._new_id, key.actor_fingerprint)
+            heads = heads_of(bundle, loaded.heads, request.scope.run_id, stamp)
+            current = [put.record.current for put in heads]
+            return WriteSet(
+                project=access.project,
+                receipt=receipt_for(
+                    key=key,
+                    method=IMPORT,
+                    fingerprint=request_print,
+                    refs=tuple(RevisionRef(each.record_id, each.revision) for each in current),
+                    create_time=stamp.now,
+                ),
+                heads=heads,
+                history=tuple(each for chain in bundle.chains for each in chain.revisions),
+                graph_expected=loaded.graph,
+                transfer_expected=loaded.transfer,
+            )
+
+        inside = tuple(chain.record.current.record_id for chain in bundle.chains)
+        return Write(
+            method=IMPORT,
+            key=key,
+            fingerprint=request_print,
+            load=LoadRequest(
+                project=access.project,
+                record_ids=(*inside, *targets_outside(bundle)),
+                receipt=key,
+                graph=True,
+                transfer=True,
+            ),
+            decide=decide,
+            exists=lambda record_id: conflict(bundle, record_id),
+        )
+
+
+def _check_ids(record_ids: tuple[str, ...]) -> None:
+    violations: Violations = []
+    if len(record_ids) > BATCH_MAX:
+        violations.append(Violation("record_ids", f"must be at most {BATCH_MAX}"))
+    for index, record_id in enumerate(record_ids[:BATCH_MAX]):
+        check_identifier(violations, f"record_ids[{index}]", record_id)
+    refuse_if_any(violations)
+
+
+def _reply(request: ImportRecords, write_set: WriteSet, *, replayed: bool) -> Imported:
+    heads = tuple(put.record for put in write_set.heads)
+    return Imported(request.scope.project_id, heads, replayed=replayed)
+
+
+def _heads_left(settled: Settled) -> tuple[Record, ...]:
+    """Return the heads an import left, as they were then.
+
+    Raises:
+        StoredDataInvalidError: the receipt names what is not there. Not retryable.
+    """
+    found = settled.loaded
+    try:
+        return tuple(
+            Record(found.revisions[ref], found.heads[ref.record_id].create_time)
+            for ref in settled.receipt.refs
+        )
+    except LookupError as error:
+        raise StoredDataInvalidError("a receipt names no revision that is there") from error

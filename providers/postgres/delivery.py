@@ -1,0 +1,202 @@
+"""Delivery: each method is one statement. The store's clock alone says when a lease ends.
+
+No time is made or compared here, and no lock is held between two statements.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+import orjson
+
+from providers.deliveries import (
+    Acknowledgement,
+    Acquired,
+    AcquireRequest,
+    EffectFound,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffects,
+    PendingEffectsRequest,
+    UnscopedEffectFound,
+    UnscopedEffectRequest,
+)
+from providers.errors import ResourceMismatchError, StoredDataInvalidError
+from providers.model import AcceptedEffect, ProjectKey, ResourceIdentity
+from providers.postgres import errors
+from providers.postgres.connections import Connections, Link
+from providers.postgres.reader import BIGGEST, NO_MARKER, check_marker, findable
+from providers.postgres.statements import (
+    ACKNOWLEDGE,
+    ACQUIRE,
+    EFFECT,
+    PENDING,
+    RELEASE,
+    UNSCOPED,
+)
+from providers.rules import check_code
+
+_MARKER_WIDTH = 2
+_RECEIPT_VALUES = (str, int, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Sends the statements that write, and tells what became of one without an answer."""
+
+    connections: Connections
+    resource: ResourceIdentity
+
+    async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
+        """See ``IMemoryProvider.acquire``."""
+        row = await self._send(
+            ACQUIRE,
+            self._named(request.project, request.receipt_id, request.run_id),
+            request.lease_ms,
+            timeout=timeout,
+        )
+        found = to_effect_found(row[_MARKER_WIDTH + 1 :])
+        return Acquired(row["token"], found.effect, found.delivered, found.acknowledgement)
+
+    async def acknowledge(
+        self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
+    ) -> bool:
+        """See ``IMemoryProvider.acknowledge``."""
+        row = await self._send(
+            ACKNOWLEDGE,
+            self._named(request.project, request.receipt_id, request.run_id),
+            findable(request.token),
+            acknowledgement.fact_id,
+            acknowledgement.sequence,
+            timeout=timeout,
+        )
+        return bool(row["done"])
+
+    async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
+        """See ``IMemoryProvider.release``."""
+        self.connections.check_open()
+        check_code(code)
+        row = await self._send(
+            RELEASE,
+            self._named(request.project, request.receipt_id, request.run_id),
+            findable(request.token),
+            code,
+            timeout=timeout,
+        )
+        return bool(row["done"])
+
+    def _named(self, project: ProjectKey, receipt_id: str, run_id: str) -> tuple[object, ...]:
+        """Return what every statement that writes begins with."""
+        names = (project.tenant_id, project.project_id, receipt_id, run_id)
+        return (*map(findable, names), self.resource.resource_id, self.resource.generation)
+
+    async def _send(
+        self, statement: str, named: tuple[object, ...], *given: object, timeout: float
+    ) -> asyncpg.Record:
+        """Run one statement and return its row, the marker checked.
+
+        Raises:
+            OutcomeUnknownError: It was sent and no answer came. Retryable: see what the effect
+                looks like first.
+        """
+        in_doubt = False
+
+        async def work(link: Link) -> asyncpg.Record | None:
+            nonlocal in_doubt
+            try:
+                in_doubt = True
+                row = await link.fetchrow(statement, *named, *given)
+            except asyncpg.PostgresError as error:
+                in_doubt = errors.ends_session(error)
+                raise
+            in_doubt = False
+            return row
+
+        try:
+            row = await self.connections.run(work, timeout=timeout)
+        except errors.DRIVER as error:
+            raise errors.translate(error, in_doubt=in_doubt, writing=True) from error
+        return _marked(self.resource, row)
+
+
+# -------------------- reads
+
+
+async def effect(link: Link, resource: ResourceIdentity, request: EffectRequest) -> EffectFound:
+    """See ``IMemoryProvider.effect``."""
+    project = request.project
+    names = (project.tenant_id, project.project_id, request.receipt_id, request.run_id)
+    row = _marked(resource, await link.fetchrow(EFFECT, *map(findable, names)))
+    return to_effect_found(row[_MARKER_WIDTH:])
+
+
+async def pending_effects(
+    link: Link, resource: ResourceIdentity, request: PendingEffectsRequest
+) -> PendingEffects:
+    """See ``IMemoryProvider.pending_effects``."""
+    project = request.project
+    rows = await link.fetch(
+        PENDING,
+        *map(findable, (project.tenant_id, project.project_id, request.run_id)),
+        min(request.after_sequence, BIGGEST),
+        request.limit + 1,
+    )
+    _marked(resource, rows[0] if rows else None)
+    found = [to_effect_found(row[_MARKER_WIDTH:]) for row in rows]
+    pending = [each for each in found if each.effect is not None]
+    return PendingEffects(tuple(pending[: request.limit]), more=len(pending) > request.limit)
+
+
+async def unscoped_effect(
+    link: Link, resource: ResourceIdentity, request: UnscopedEffectRequest
+) -> UnscopedEffectFound:
+    """See ``UnscopedEffects``."""
+    names = (request.tenant_id, request.receipt_id, request.issuer, request.subject)
+    row = _marked(resource, await link.fetchrow(UNSCOPED, *map(findable, names)))
+    return UnscopedEffectFound(row["project_id"], to_effect_found(row[_MARKER_WIDTH + 1 :]))
+
+
+# -------------------- rows
+
+
+def _marked(resource: ResourceIdentity, row: asyncpg.Record | None) -> asyncpg.Record:
+    """Return the row, if the marker in it is the configured one."""
+    if row is None:
+        raise ResourceMismatchError(NO_MARKER)
+    check_marker(resource, row[0], row[1])
+    return row
+
+
+def to_effect_found(row: Sequence[Any]) -> EffectFound:
+    """Return the effect that the columns of a row hold, in the order of the statements.
+
+    Raises:
+        StoredDataInvalidError: They hold a damaged one. Not retryable.
+    """
+    run_id, sequence, receipt_id, receipt, accept_time, delivered, code, fact_id, fact = row
+    if receipt_id is None:
+        return EffectFound(None)
+    try:
+        made = AcceptedEffect(
+            receipt_id=receipt_id,
+            run_id=run_id,
+            sequence=sequence,
+            receipt=_to_receipt(receipt),
+            accept_time=accept_time,
+        )
+        acknowledgement = None if fact_id is None else Acknowledgement(fact_id, fact)
+    except (TypeError, ValueError) as error:
+        raise StoredDataInvalidError("a stored effect is damaged") from error
+    if accept_time.tzinfo is None:  # the driver's way to say that it is infinite
+        raise StoredDataInvalidError("a stored effect's time is no time")
+    return EffectFound(made, delivered, code, acknowledgement)
+
+
+def _to_receipt(text: str) -> dict[str, str | int | None]:
+    document = orjson.loads(text)
+    if type(document) is not dict:
+        raise TypeError
+    if any(type(value) not in _RECEIPT_VALUES for value in document.values()):
+        raise TypeError
+    return document

@@ -1,0 +1,186 @@
+"""Exports and imports over a scripted authority and the in-memory model of a store."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from broker.api.v1 import transfer_pb2
+from broker.domain.errors import (
+    BrokerError,
+    BundleConflictError,
+    BundleIncompleteError,
+    BundleInvalidError,
+    BundleTooLargeError,
+    ConcurrentWriteError,
+    FieldInvalidError,
+    IdempotencyKeyReusedError,
+    PermissionMissingError,
+    ReplacementInvalidError,
+    RunSelectionNotFoundError,
+)
+from broker.domain.requests import ScopeInput
+from broker.server.bundles import MessageBundle
+from broker.services.access import ATTEMPTS_MAX
+from broker.transfer.bundle import BYTES_MAX, Bundle
+from broker.transfer.given import ExportRecords, Imported, ImportRecords
+from providers.conformance import specimens
+from providers.requests import AlreadyExists, Contended, Export, GraphConflict, Limit
+from tests.fixtures.bundles import bundle, history, linked
+from tests.unit.services.world import SCOPE, World
+
+WRITE: Final = ["check 1", "bind", "load", "check 2", "commit"]
+AGENT: Final = {"agent_id": "agent"}
+
+
+def small(*names: str) -> transfer_pb2.Bundle:
+    """Return a bundle of memories of this scope."""
+    return bundle("project", *(history("project", n, 2, **AGENT) for n in names), agent="agent")
+
+
+async def imports(world: World, made: transfer_pb2.Bundle, **changes: Any) -> Imported:
+    """Import into a world."""
+    source = MessageBundle(made, present=True)
+    given: dict[str, Any] = {
+        "scope": SCOPE,
+        "idempotency_key": "k",
+        "bundle": source,
+        "validate_only": False,
+    }
+    return await world.transfers.import_(world.call(), ImportRecords(**(given | changes)))
+
+
+async def exports(world: World, *record_ids: str, scope: ScopeInput = SCOPE) -> Bundle:
+    """Export from a world."""
+    return await world.transfers.export(
+        world.call(), ExportRecords(scope=scope, record_ids=record_ids)
+    )
+
+
+async def test_an_import_is_a_write_like_others() -> None:
+    """004-15, 004-88: two checks, two trips; the counters that were loaded are expected."""
+    world = World()
+    done = await imports(world, small("b", "a"))
+    assert world.events == WRITE
+    assert [each.current.record_id for each in done.records] == ["b", "a"]
+    assert [each.current.revision for each in done.records] == [3, 3]
+    assert await imports(world, small("b", "a")) == replace(done, replayed=True)
+    with pytest.raises(IdempotencyKeyReusedError):
+        await imports(world, small("b"))
+
+
+async def test_an_export_is_a_read_like_others() -> None:
+    """004-15, 004-82: two checks, one trip."""
+    world = World()
+    await imports(world, small("a"))
+    world.events.clear()
+    world.checks = 0
+    made = await exports(world)
+    assert world.events == ["check 1", "bind", "export", "check 2"]
+    assert [each.record.current.record_id for each in made.chains] == ["a"]
+
+
+async def test_only_checked() -> None:
+    """004-86: no commit, and neither a receipt's reply nor its refusal."""
+    world = World()
+    await imports(world, small("a"))
+    world.events.clear()
+    world.checks = 0
+    checked = await imports(world, small("b"), validate_only=True)
+    assert world.events == WRITE[:-1]
+    assert not checked.replayed
+    with pytest.raises(BundleConflictError):
+        await imports(world, small("a"), validate_only=True)
+
+
+@pytest.mark.parametrize("outcome", [GraphConflict(), Contended()])
+async def test_contention_is_decided_again(outcome: GraphConflict | Contended) -> None:
+    """004-59, 004-60: a counter that moved in between is loaded again."""
+    world = World(outcomes=[outcome])
+    assert not (await imports(world, small("a"))).replayed
+    assert world.events[2:] == ["load", "check 2", "commit", "load", "check 3", "commit"]
+    world = World(outcomes=[outcome] * ATTEMPTS_MAX)
+    with pytest.raises(ConcurrentWriteError):
+        await imports(world, small("a"))
+
+
+async def test_an_id_that_exists_is_told_at_once() -> None:
+    """004-87: the commit names the record; nothing is tried again with the same ids."""
+    world = World(outcomes=[AlreadyExists("b")])
+    with pytest.raises(BundleConflictError) as refused:
+        await imports(world, small("a", "b"))
+    assert refused.value.metadata == {"index": "1"}
+    assert world.events == WRITE
+
+
+async def test_an_id_of_ours_that_exists_is_replaced() -> None:
+    """004-52: a record of ours gets other ids, and its caller is told nothing."""
+    world = World(outcomes=[AlreadyExists("id-0001")])
+    assert not (await world.create()).replayed
+    assert world.events.count("commit") == 2
+
+
+async def test_rights_before_everything_of_a_bundle() -> None:
+    """004-05, 004-16: neither a fault, nor the store's word, to who may not enter."""
+    denied: BrokerError = PermissionMissingError("AccessPrivateKnowledge")
+    for number, made in ((1, bundle("other")), (2, small("a"))):
+        world = World(refusals={number: denied})
+        with pytest.raises(PermissionMissingError):
+            await imports(world, made)
+        assert "commit" not in world.events
+
+
+async def test_a_bundle_is_judged_before_the_selection() -> None:
+    """004-14, 004-86: fields first, then the run, as for every method."""
+    world = World(selection=RunSelectionNotFoundError("none"))
+    with pytest.raises(BundleInvalidError):
+        await imports(world, bundle("project", agent="agent"))
+    with pytest.raises(RunSelectionNotFoundError):
+        await imports(world, small("a"))
+    with pytest.raises(FieldInvalidError):
+        await exports(world, "a b")
+
+
+async def test_links_that_lead_away() -> None:
+    """004-87: what they lead to is loaded with the rest."""
+    world = World()
+    made = bundle("project", linked("project", "a", "away"), agent="agent")
+    snapshots: tuple[Any, ...] = (made.records[0].record, *made.records[0].revisions)
+    for each in snapshots:
+        each.agent_id = "agent"
+    with pytest.raises(ReplacementInvalidError):
+        await imports(world, made)
+    assert world.events == WRITE[:-1]
+
+
+# -------------------- what a store answers
+
+
+@pytest.mark.parametrize("limit", ["records", "revisions", "bytes"])
+async def test_more_than_a_bundle_holds(limit: Limit) -> None:
+    """004-83: the store counted more."""
+    with pytest.raises(BundleTooLargeError) as refused:
+        await exports(World(export=Export((), limit)))
+    assert refused.value.metadata["limit"] == limit
+
+
+@pytest.mark.parametrize("size", [BYTES_MAX - 1, BYTES_MAX, BYTES_MAX + 1])
+async def test_the_canonical_form_is_measured(size: int) -> None:
+    """004-83: 1 MiB is the most."""
+    world = World(canonical_bytes=size)
+    if size <= BYTES_MAX:
+        assert (await exports(world)).chains == ()
+        return
+    with pytest.raises(BundleTooLargeError):
+        await exports(world)
+
+
+async def test_a_torn_answer() -> None:
+    """004-85: told only after the second check."""
+    record = specimens.memory("m")
+    torn = Export(((record, ()),))
+    with pytest.raises(BundleIncompleteError):
+        await exports(World(export=torn))
+    denied: BrokerError = PermissionMissingError("AccessPrivateKnowledge")
+    with pytest.raises(PermissionMissingError):
+        await exports(World(export=torn, refusals={2: denied}))
