@@ -32,7 +32,7 @@ class ProjectsConfigServiceStub:
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
     are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
     for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time. This release of the broker does not call GetCallerAuthority.
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
@@ -59,7 +59,7 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
     are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
     for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time. This release of the broker does not call GetCallerAuthority.
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
@@ -82,7 +82,7 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
     are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
     for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time. This release of the broker does not call GetCallerAuthority.
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
