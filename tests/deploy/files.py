@@ -62,6 +62,12 @@ def runbook() -> str:
     return (DEPLOY / "runbook.md").read_text(encoding="utf-8")
 
 
+def readme_blocks(language: str) -> list[str]:
+    """The fenced blocks of the README in a language."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
 def blocks() -> Iterator[Block]:
     """The fenced blocks of the runbook."""
     fence = re.compile(
