@@ -23,8 +23,14 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from broker.certificates import CertificateError, check_authorities, check_chain, check_key
-from providers.address import is_guarded, is_postgres
+from broker.certificates import (
+    CertificateError,
+    check_authorities,
+    check_bundle,
+    check_chain,
+    check_key,
+)
+from providers.address import is_guarded, is_postgres, trust_fault
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
@@ -257,6 +263,7 @@ def verify(settings: Settings, *, development: bool) -> None:
         raise UnsafeConfigurationError("owner.plaintext_loopback is for development only")
     if settings.owner.plaintext_loopback and not is_loopback(settings.owner.address):
         raise UnsafeConfigurationError("owner.plaintext_loopback needs a loopback owner.address")
+    _verify_peer_files("owner", settings.owner)
     verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
     ids = [provider.provider_id for provider in settings.providers]
     if len(ids) != len(set(ids)):
@@ -329,18 +336,41 @@ def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
     if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
         raise UnsafeConfigurationError("issuers.jwks_url must be https")
+    if issuer.jwks_ca_file is not None:
+        try:
+            check_bundle(issuer.jwks_ca_file)
+        except CertificateError as error:
+            raise UnsafeConfigurationError(f"issuers.jwks_ca_file: {error}") from error
+
+
+def _verify_peer_files(name: str, peer: OwnerSettings) -> None:
+    """Refuse files of a peer that would end every connection to it."""
+    setting = "root_certificates_file"
+    try:
+        if peer.root_certificates_file is not None:
+            check_bundle(peer.root_certificates_file)
+        if peer.client_certificate_file is not None and peer.client_key_file is not None:
+            setting = "client_key_file"
+            key = check_key(peer.client_key_file)
+            setting = "client_certificate_file"
+            check_chain(peer.client_certificate_file, key)
+    except CertificateError as error:
+        raise UnsafeConfigurationError(f"{name}.{setting}: {error}") from error
 
 
 def verify_dsn(name: str, dsn: str) -> None:
-    """Refuse a PostgreSQL address that would send a password in the clear over a network.
+    """Refuse a PostgreSQL address that is unsafe, or names files that no connection can come of.
 
     Raises:
-        UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed.
+        UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed; or
+            a file of authorities or of a certificate is not there, or is none.
     """
     if not is_postgres(dsn):
         raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
     if not is_guarded(dsn):
         raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
+    if fault := trust_fault(dsn):
+        raise UnsafeConfigurationError(f"{name}: {fault}")
 
 
 def is_loopback(address: str) -> bool:

@@ -1,7 +1,7 @@
 """Every shipped settings example advertises all that the adapter can do.
 
-A run pins what was advertised when it was first used, for ever: what an example leaves out is lost to
-every run that was begun with it.
+A run pins what was advertised when it was first used, for ever: what an example leaves out is lost
+to every run that was begun with it.
 """
 
 import tomllib
