@@ -4,8 +4,10 @@ Settings are frozen. ``verify`` refuses what would be unsafe before anything is 
 """
 
 import ipaddress
+import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -166,7 +168,11 @@ class Settings(BaseSettings):
     """Everything the broker is configured with."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="BROKER_", env_nested_delimiter="__"
+        frozen=True,
+        extra="forbid",
+        env_prefix="BROKER_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
     )
 
     server: ServerSettings = ServerSettings()
@@ -247,7 +253,16 @@ def parse_settings(text: str, *, named: str) -> Settings:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{named} is not TOML: {error}") from error
+    _give_way(found)
     return Settings(**found)
+
+
+def _give_way(found: Mapping[str, Any]) -> None:
+    """Let the address of the store in the environment win over the other form in the file."""
+    store = found.get("store")
+    for name, other in (("DSN", "dsn_file"), ("DSN_FILE", "dsn")):
+        if isinstance(store, dict) and os.environ.get(f"BROKER_STORE__{name}"):
+            store.pop(other, None)
 
 
 def verify(settings: Settings, *, development: bool) -> None:
@@ -263,7 +278,9 @@ def verify(settings: Settings, *, development: bool) -> None:
         raise UnsafeConfigurationError("owner.plaintext_loopback is for development only")
     if settings.owner.plaintext_loopback and not is_loopback(settings.owner.address):
         raise UnsafeConfigurationError("owner.plaintext_loopback needs a loopback owner.address")
-    _verify_peer_files("owner", settings.owner)
+    owner = settings.owner
+    _verify_file("owner.root_certificates_file", check_bundle, owner.root_certificates_file)
+    _verify_pair("owner.client", owner.client_certificate_file, owner.client_key_file)
     verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
     ids = [provider.provider_id for provider in settings.providers]
     if len(ids) != len(set(ids)):
@@ -314,15 +331,19 @@ def _port(address: str | None) -> int:
 
 
 def _verify_certificates(server: ServerSettings) -> None:
-    setting = "server.tls_key_file"
+    _verify_pair("server.tls", server.tls_certificate_file, server.tls_key_file)
+    _verify_file("server.client_ca_file", check_authorities, server.client_ca_file)
+
+
+def _verify_pair(prefix: str, chain: Path | None, key: Path | None) -> None:
+    if chain is not None and key is not None:
+        public = _verify_file(f"{prefix}_key_file", check_key, key)
+        _verify_file(f"{prefix}_certificate_file", partial(check_chain, key=public), chain)
+
+
+def _verify_file(setting: str, check: Callable[[Path], Any], file: Path | None) -> Any:
     try:
-        if server.tls_key_file is not None and server.tls_certificate_file is not None:
-            key = check_key(server.tls_key_file)
-            setting = "server.tls_certificate_file"
-            check_chain(server.tls_certificate_file, key)
-        if server.client_ca_file is not None:
-            setting = "server.client_ca_file"
-            check_authorities(server.client_ca_file)
+        return None if file is None else check(file)
     except CertificateError as error:
         raise UnsafeConfigurationError(f"{setting}: {error}") from error
 
@@ -336,26 +357,7 @@ def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
     if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
         raise UnsafeConfigurationError("issuers.jwks_url must be https")
-    if issuer.jwks_ca_file is not None:
-        try:
-            check_bundle(issuer.jwks_ca_file)
-        except CertificateError as error:
-            raise UnsafeConfigurationError(f"issuers.jwks_ca_file: {error}") from error
-
-
-def _verify_peer_files(name: str, peer: OwnerSettings) -> None:
-    """Refuse files of a peer that would end every connection to it."""
-    setting = "root_certificates_file"
-    try:
-        if peer.root_certificates_file is not None:
-            check_bundle(peer.root_certificates_file)
-        if peer.client_certificate_file is not None and peer.client_key_file is not None:
-            setting = "client_key_file"
-            key = check_key(peer.client_key_file)
-            setting = "client_certificate_file"
-            check_chain(peer.client_certificate_file, key)
-    except CertificateError as error:
-        raise UnsafeConfigurationError(f"{name}.{setting}: {error}") from error
+    _verify_file("issuers.jwks_ca_file", check_bundle, issuer.jwks_ca_file)
 
 
 def verify_dsn(name: str, dsn: str) -> None:

@@ -21,8 +21,9 @@ class Adapter:
     ``open`` checks the options, files that they name too, and returns a provider; it raises
     ValueError or TypeError naming the option and reaches no store. ``migrate`` takes the store's
     address and the name of the role that serves; ``init_resource`` the address, the resource id and
-    the generation: it refuses a marker that is there, as NegotiationRefusedError with the fact ``marker`` where it says the same and as
-    ResourceMismatchError where not. Both are an operator's.
+    the generation: it refuses a marker that is there, as NegotiationRefusedError with the fact
+    ``marker`` where it says the same and as ResourceMismatchError where not. Both are an
+    operator's.
     """
 
     version: str

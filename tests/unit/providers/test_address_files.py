@@ -1,4 +1,4 @@
-"""Files that an address of PostgreSQL names, or that a driver takes without being told (004-101)."""
+"""Files that an address of PostgreSQL names, or that a driver takes untold (004-101)."""
 
 from pathlib import Path
 
@@ -32,9 +32,7 @@ def authority(tmp_path: Path) -> Path:
 def test_the_file_that_nobody_named_is_named(home: Path, mode: str) -> None:
     fault = trust_fault(f"{FAR}?sslmode={mode}")
     assert fault is not None
-    assert fault.startswith(
-        f"sslrootcert: {home}/.postgresql/root.crt cannot be read: No such file"
-    )
+    assert fault.startswith(f"sslrootcert: {home}/.postgresql/root.crt cannot be read: No such")
     assert fault.endswith("name the file of the authorities with sslrootcert=")
 
 
