@@ -25,13 +25,8 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from broker.certificates import (
-    CertificateError,
-    check_authorities,
-    check_bundle,
-    check_chain,
-    check_key,
-)
+from broker import certificates as pem
+from broker.certificates import CertificateError
 from providers.address import is_guarded, is_postgres, trust_fault
 
 DEV_ISSUER: Final = "https://dev.invalid"
@@ -279,7 +274,7 @@ def verify(settings: Settings, *, development: bool) -> None:
     if settings.owner.plaintext_loopback and not is_loopback(settings.owner.address):
         raise UnsafeConfigurationError("owner.plaintext_loopback needs a loopback owner.address")
     owner = settings.owner
-    _verify_file("owner.root_certificates_file", check_bundle, owner.root_certificates_file)
+    _verify_file("owner.root_certificates_file", pem.check_bundle, owner.root_certificates_file)
     _verify_pair("owner.client", owner.client_certificate_file, owner.client_key_file)
     verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
     ids = [provider.provider_id for provider in settings.providers]
@@ -332,13 +327,13 @@ def _port(address: str | None) -> int:
 
 def _verify_certificates(server: ServerSettings) -> None:
     _verify_pair("server.tls", server.tls_certificate_file, server.tls_key_file)
-    _verify_file("server.client_ca_file", check_authorities, server.client_ca_file)
+    _verify_file("server.client_ca_file", pem.check_authorities, server.client_ca_file)
 
 
 def _verify_pair(prefix: str, chain: Path | None, key: Path | None) -> None:
     if chain is not None and key is not None:
-        public = _verify_file(f"{prefix}_key_file", check_key, key)
-        _verify_file(f"{prefix}_certificate_file", partial(check_chain, key=public), chain)
+        public = _verify_file(f"{prefix}_key_file", pem.check_key, key)
+        _verify_file(f"{prefix}_certificate_file", partial(pem.check_chain, key=public), chain)
 
 
 def _verify_file(setting: str, check: Callable[[Path], Any], file: Path | None) -> Any:
@@ -357,7 +352,7 @@ def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
     if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
         raise UnsafeConfigurationError("issuers.jwks_url must be https")
-    _verify_file("issuers.jwks_ca_file", check_bundle, issuer.jwks_ca_file)
+    _verify_file("issuers.jwks_ca_file", pem.check_bundle, issuer.jwks_ca_file)
 
 
 def verify_dsn(name: str, dsn: str) -> None:
