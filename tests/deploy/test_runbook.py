@@ -65,7 +65,9 @@ def test_every_block_says_whether_it_is_run_and_is() -> None:
 
 
 async def test_the_roles_serve_with_exactly_the_rights_of_migrate(operator: Operator) -> None:
-    operator.run("migrate")  # can be repeated
+    told = operator.run("migrate")  # can be repeated
+    for schema in ("knowledge", "memory"):
+        assert f"broker: schema {schema} is migrated, broker_runtime has its rights on it\n" in told
     await negotiate(operator)
     await check_store(operator)
     held = {tuple(line.split("|")) for line in operator.sql("rights").split()}
@@ -119,7 +121,8 @@ def test_a_marker_is_refused_unless_it_may_say_the_same_already(operator: Operat
 
     same = ("--resource-id", "knowledge-production", "--generation", "1")
     assert init(*same) == "broker: the resource has this marker already\nrefused\n"
-    assert init(*same, "--if-absent") == ""
+    there = "broker: the marker is there already: knowledge-production, generation 1\n"
+    assert init(*same, "--if-absent") == there
     for other in (("--resource-id", "other", *same[2:]), (*same[:3], "2")):
         told = init(*other, "--if-absent")
         assert told == "broker: the resource has another marker already\nrefused\n"
