@@ -68,12 +68,17 @@ def readme_blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def blocks() -> Iterator[Block]:
-    """The fenced blocks of the runbook."""
+def clients() -> str:
+    """What those who call the broker read."""
+    return (DEPLOY / "clients.md").read_text(encoding="utf-8")
+
+
+def blocks(document: str = "") -> Iterator[Block]:
+    """The fenced blocks of a document, or of the runbook."""
     fence = re.compile(
         r"^( *)```(\w+) (run=([a-z-]+)|not-run)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
     )
-    for indent, language, _, name, text in fence.findall(runbook()):
+    for indent, language, _, name, text in fence.findall(document or runbook()):
         lines = (line.removeprefix(indent) for line in text.splitlines())
         yield Block(language, name, "\n".join(lines) + "\n")
 
