@@ -8,8 +8,11 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
-from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -65,7 +68,7 @@ class LocalAuthority:
         files.replace(pair[0], certificate.public_bytes(Encoding.PEM))
 
     def _certificate(
-        self, subject: x509.Name, key: CertificatePublicKeyTypes
+        self, subject: x509.Name, key: EllipticCurvePublicKey
     ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         return x509.CertificateBuilder(

@@ -136,6 +136,7 @@ def test_a_marker_is_refused_unless_it_may_say_the_same_already(operator: Operat
         assert told == "broker: the resource has another marker already\nrefused\n"
 
 
+@pytest.mark.timeout(300)  # the command line is started a dozen times
 async def test_a_second_role_takes_over(operator: Operator) -> None:
     operator.sql("second-role")
     operator.set_password("broker_runtime_b")

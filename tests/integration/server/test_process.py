@@ -108,7 +108,8 @@ async def test_a_call_that_comes_while_a_drain_begins_is_not_cancelled() -> None
         proxy = TcpProxy(("127.0.0.1", port))
         try:
             async with grpc.aio.insecure_channel(proxy.address) as far:
-                stub, health = RecordServiceStub(far), health_pb2_grpc.HealthStub(near)
+                stub: Any = RecordServiceStub(far)
+                health: Any = health_pb2_grpc.HealthStub(near)
                 await stub.GetRecord(GET, metadata=AUTHORIZED, timeout=20)
                 watch = cast("Any", health).Watch(health_pb2.HealthCheckRequest())
                 assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
