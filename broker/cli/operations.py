@@ -11,8 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from broker.cli.choices import Schema
 from broker.cli.refusals import SETTINGS_REFUSALS
-from broker.config import Settings, verify_dsn
+from broker.config import Settings
 from broker.readiness import ConfigurationError
+from broker.safety import verify_dsn
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger

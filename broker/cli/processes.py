@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.config import ServerSettings, Settings, parse_settings, read_settings, verify
+from broker.config import ServerSettings, Settings, parse_settings, read_settings
+from broker.safety import verify
 from broker.supervision.child import Launch
 from broker.supervision.messages import READY, provider_name
 from broker.supervision.port import reserved

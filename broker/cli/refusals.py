@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from broker.config import UnsafeConfigurationError
+from broker.safety import UnsafeConfigurationError
 
 SETTINGS_REFUSALS: Final = (
     UnsafeConfigurationError,

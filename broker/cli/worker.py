@@ -12,8 +12,9 @@ import uvloop
 from broker.cli.lifeline import Lifeline, NoOrderError
 from broker.cli.operations import REFUSALS
 from broker.cli.refusals import readable
-from broker.config import parse_settings, verify
+from broker.config import parse_settings
 from broker.readiness import Look
+from broker.safety import verify
 from broker.server.app import stop_requested
 from broker.supervision.messages import READY, REFUSED, SERVES, STATUSES, provider_name
 from broker.telemetry.logs import configure_logging, logger

@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from broker.config import load_settings, verify
+from broker.config import load_settings
 from broker.devstack.database import RUNTIME
 from broker.devstack.errors import DevStackError
 from broker.devstack.settings import ADAPTER, StackSettings
 from broker.readiness import ConfigurationError
+from broker.safety import verify
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging
 from broker.wiring import serving

@@ -15,8 +15,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from broker.config import verify_dsn
 from broker.devstack.events.journal import Journal
+from broker.safety import verify_dsn
 from providers.errors import ProviderError
 from providers.postgres.options import PostgresOptions
 from providers.postgres.provider import PostgresMemoryProvider

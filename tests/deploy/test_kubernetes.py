@@ -8,7 +8,8 @@ import pytest
 import trustme
 import yaml
 
-from broker.config import Settings, verify
+from broker.config import Settings
+from broker.safety import verify
 from broker.supervision.supervisor import CLOSING_S
 from providers.registry import adapter
 from tests.deploy.files import DEPLOY, MANIFESTS, objects, only, project, runbook, settings, tool

@@ -15,6 +15,10 @@ issuer = "https://i"
 audience = "a"
 algorithms = ["ES256"]
 jwks_file = "/j"
+[events]
+address = "localhost:1"
+audience = "events"
+
 [owner]
 address = "o:1"
 [store]

@@ -7,7 +7,8 @@ import pytest
 import trustme
 from pydantic import ValidationError
 
-from broker.config import ServerSettings, Settings, UnsafeConfigurationError, verify
+from broker.config import ServerSettings, Settings
+from broker.safety import UnsafeConfigurationError, verify
 
 REST: dict[str, Any] = {
     "issuers": [

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import UnsafeConfigurationError, load_settings, verify
+from broker.config import load_settings
 from broker.devstack import playground
 from broker.devstack.database import Access, Place
 from broker.devstack.owner import document
 from broker.devstack.settings import StackSettings, to_toml
+from broker.safety import UnsafeConfigurationError, verify
 
 
 def settings() -> StackSettings:
