@@ -25,13 +25,7 @@ from broker.authority.permissions import (
     judge_token,
 )
 from broker.authority.selection import read_selection, read_selections
-from broker.domain.authority import (
-    Authorized,
-    Need,
-    Permission,
-    RunSelection,
-    RunSelections,
-)
+from broker.domain.authority import Authorized, Need, Permission, RunSelection, RunSelections
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
@@ -198,15 +192,15 @@ class OwnerAuthority:
         return answer, read_context(answer)
 
 
-def _demand_same_caller(first: Authorized, context: Context) -> None:
-    if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
-        raise AuthorityChangedError("the caller's identity changed during the call")
-
-
 def _agree(context: Context, call: Call) -> None:
     field = disagreement(context, call.caller)
     if field is not None:
         raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
+
+
+def _demand_same_caller(first: Authorized, context: Context) -> None:
+    if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
+        raise AuthorityChangedError("the caller's identity changed during the call")
 
 
 def _judged(

@@ -106,7 +106,7 @@ class OwnerClient:
         """
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
         outcome = await self._ask(self._run_authority, request, call, permission)
-        return _decoded(outcome, owners.GetRunAuthorityResponse)
+        return _decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def project_authority(
         self, call: Call, scope: ProjectScope, permission: str
@@ -135,7 +135,7 @@ class OwnerClient:
         """
         request = owners.GetCallerAuthorityRequest()
         outcome = await self._ask(self._caller_authority, request, call, permission)
-        return _decoded(outcome, owners.GetCallerAuthorityResponse)
+        return _decoded(outcome, owners.GetCallerAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""
@@ -193,7 +193,7 @@ def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerErro
     return AuthorityUnavailableError("the owner of projects cannot be asked now; try again")
 
 
-def _decoded(answer: bytes, form: type[_Response], bytes_max: int = ANSWER_BYTES_MAX) -> _Response:
+def _decoded(answer: bytes, form: type[_Response], bytes_max: int) -> _Response:
     with suppress(DecodeError):
         if len(answer) <= bytes_max:
             return form.FromString(answer)

@@ -3,7 +3,7 @@
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sized
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ async def export(account: Account, record_ids: Iterable[str], output: Path) -> N
         sys.stdout.buffer.flush()
         return
     write_private(output, content)
-    sys.stdout.write(f"exported {len(reply.bundle.records)} records to {output}\n")
+    sys.stdout.write(f"exported {_count(reply.bundle.records)} to {output}\n")
 
 
 async def import_(account: Account, source: Path, key: str, *, validate_only: bool) -> None:
@@ -93,7 +93,7 @@ async def import_(account: Account, source: Path, key: str, *, validate_only: bo
     async with _service(account) as service:
         reply = await service.ImportRecords(request, metadata=account.metadata(), timeout=TIMEOUT_S)
     did = "would import" if validate_only else "imported before" if reply.replayed else "imported"
-    sys.stdout.write(f"{did}: {len(reply.records)} records\n")
+    sys.stdout.write(f"{did}: {_count(reply.records)}\n")
     for record in reply.records:
         sys.stdout.write(f"{record.record_id} revision {record.revision}\n")
 
@@ -148,6 +148,10 @@ async def _service(
             yield transfer_service_pb2_grpc.TransferServiceStub(channel)
         except aio.AioRpcError as error:
             raise TransferError(_told(error)) from error
+
+
+def _count(records: Sized) -> str:
+    return "1 record" if len(records) == 1 else f"{len(records)} records"
 
 
 def _told(error: aio.AioRpcError) -> str:

@@ -45,6 +45,10 @@ class AuthorityPort(Protocol):
         """
         ...
 
+
+class CallersAuthorityPort(AuthorityPort, Protocol):
+    """Asks about callers who name no project too (004-81)."""
+
     async def check_caller(self, call: Call) -> str:
         """Return the tenant of a caller who names no project: one owner round trip.
 
@@ -54,12 +58,8 @@ class AuthorityPort(Protocol):
         ...
 
 
-class RunsAuthorityPort(Protocol):
-    """Asks about the selections of many runs of a project (004-69)."""
-
-    async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
-        """Check ①; see ``AuthorityPort``."""
-        ...
+class RunsAuthorityPort(AuthorityPort, Protocol):
+    """Asks about the selections of many runs of a project too (004-69)."""
 
     async def check_runs(
         self, first: Authorized, need: Need, run_ids: Sequence[str]
@@ -175,6 +175,45 @@ class PinStore(Protocol):
         ...
 
 
+class EventsPort(Protocol):
+    """The Events service (004-76)."""
+
+    async def admit(
+        self, call: Call, receipt: EffectReceipt, authorization: str, *, timeout: float
+    ) -> Acknowledgement | DeliveryCode:
+        """Hand over what names a receipt, once; return the acknowledgement, or why there is none.
+
+        ``authorization`` is the value for the Events service; it is forwarded and goes nowhere
+        else.
+        """
+        ...
+
+
+class RelayPort(Protocol):
+    """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Give the call's place away and try to deliver once, inside of what time the call has.
+
+        It fails in no way but by a code: what was accepted stays accepted (004-78).
+        """
+        ...
+
+
+class UnscopedEffectsPort(Protocol):
+    """Finds a receipt in the native stores of this process without naming its project (004-81)."""
+
+    async def find(
+        self, tenant_id: str, receipt_id: str, caller: Caller, *, timeout: float
+    ) -> AcceptedEffect | None:
+        """Return the caller's own effect.
+
+        Raises:
+            What providers raise.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinQuery:
     """Which pins of a project are wanted.
@@ -220,45 +259,6 @@ class ProjectBindings(Protocol):
             OfRunError: the first run that does not fit: BindingMismatchError or
                 ProviderNegotiationFailedError, not retryable.
             ProviderUnavailableError and others of providers.errors.
-        """
-        ...
-
-
-class EventsPort(Protocol):
-    """The Events service (004-76)."""
-
-    async def admit(
-        self, call: Call, receipt: EffectReceipt, authorization: str, *, timeout: float
-    ) -> Acknowledgement | DeliveryCode:
-        """Hand over what names a receipt, once; return the acknowledgement, or why there is none.
-
-        ``authorization`` is the value for the Events service; it is forwarded and goes nowhere
-        else.
-        """
-        ...
-
-
-class RelayPort(Protocol):
-    """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
-
-    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
-        """Give the call's place away and try to deliver once, inside of what time the call has.
-
-        It fails in no way but by a code: what was accepted stays accepted (004-78).
-        """
-        ...
-
-
-class UnscopedEffectsPort(Protocol):
-    """Finds a receipt in the native stores of this process without naming its project (004-81)."""
-
-    async def find(
-        self, tenant_id: str, receipt_id: str, caller: Caller, *, timeout: float
-    ) -> AcceptedEffect | None:
-        """Return the caller's own effect.
-
-        Raises:
-            What providers raise.
         """
         ...
 

@@ -29,7 +29,7 @@ from broker.domain.paging import (
     page_token,
     position_of,
 )
-from broker.domain.ports import AuthorityPort, RelayPort, UnscopedEffectsPort
+from broker.domain.ports import CallersAuthorityPort, RelayPort, UnscopedEffectsPort
 from broker.domain.requests import ScopeInput
 from broker.services.access import Access, AccessPath
 from providers.capabilities import Capability
@@ -109,7 +109,9 @@ class UnscopedEffectReads:
     the owner is asked about the project that was found. Every refusal is EFFECT_NOT_FOUND.
     """
 
-    def __init__(self, authority: AuthorityPort, effects: UnscopedEffectsPort | None) -> None:
+    def __init__(
+        self, authority: CallersAuthorityPort, effects: UnscopedEffectsPort | None
+    ) -> None:
         """Take who is asked, and the stores to look in; ``None``: this is off."""
         self._authority = authority
         self._effects = effects

@@ -58,6 +58,9 @@ class Surroundings:
             selection=SELECTION,
         )
 
+    async def recheck(self, first: Authorized, need: Need) -> Authorized:
+        raise AssertionError
+
     async def check_runs(
         self, first: Authorized, need: Need, run_ids: Sequence[str]
     ) -> RunSelections:

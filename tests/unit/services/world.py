@@ -159,9 +159,6 @@ class ScriptedAuthority:
     async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         return self._answer(call, scope)
 
-    async def check_caller(self, call: Call) -> str:
-        raise NotImplementedError("these use cases name a project")
-
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
         await asyncio.sleep(0)
         return self._answer(first.call, first.scope)
