@@ -240,4 +240,35 @@ MUTANTS = (
         wrong="{}",
         tests=("tests/unit/services/test_transfers.py",),
     ),
+    Mutant(
+        name="a project's selections may change while it is searched",
+        file="broker/authority/checks.py",
+        right="            if not _same(selection, second[run_id]):\n",
+        wrong="            if False:\n",
+        tests=("tests/unit/authority/test_runs.py",),
+    ),
+    Mutant(
+        name="what failed in a project is told before check two",
+        file="broker/services/project_search.py",
+        right="""\
+            await self._authority.recheck_runs(authorized, WHOLE_PROJECT, selections)
+            raise
+""",
+        wrong="            raise\n",
+        tests=("tests/unit/services/test_project_search.py",),
+    ),
+    Mutant(
+        name="a project's page tells beyond what every resource gave",
+        file="broker/domain/project_pages.py",
+        right="        if any(key > end for end in ends):\n            return\n",
+        wrong="",
+        tests=("tests/unit/domain/test_project_pages.py",),
+    ),
+    Mutant(
+        name="a page parts copies that several resources hold",
+        file="broker/domain/project_pages.py",
+        right="        hits += added\n",
+        wrong="        hits += added[: limit - len(hits)]\n",
+        tests=("tests/unit/domain/test_project_pages.py",),
+    ),
 )

@@ -138,7 +138,8 @@ async def test_whose_records(wide: Wide) -> None:
     other = Desk(wide.stand, wide.channel, wide.stand.project())
     await other.made(content="elsewhere")
     assert await wide.contents() == ["agent-c", "agent-b", "agent-a"]
-    assert (await wide.done(SEARCH_PROJECT, {"tenant": "tenant-b"})).hits == []
+    theirs = await wide.cost({"tenant": "tenant-b"})
+    assert (list(theirs.reply.hits), theirs.work) == ([], {}), "pins of another tenant are not seen"
 
 
 async def test_no_pin(two_resources: TwoResources) -> None:
