@@ -32,7 +32,7 @@ from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
-from broker.server.bundles import canonical_bundle
+from broker.server.bundles import bundle_size
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.server.transfer_servicer import transfer_service
@@ -220,7 +220,7 @@ def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
     return [
         record_service(ports),
         binding_service(BindingReads(access, catalog)),
-        transfer_service(Transfers(access, clock, _new_id, canonical_bundle)),
+        transfer_service(Transfers(access, clock, _new_id, bundle_size)),
     ]
 
 

@@ -31,6 +31,7 @@ from tests.fixtures.record_calls import (
     request,
 )
 from tests.fixtures.stand_records import stored
+from tests.fixtures.stored_history import assert_whole
 
 __all__ = ["desk"]
 
@@ -210,6 +211,7 @@ async def test_there(desk: Desk) -> None:
     actors = {each.revisions[-1].actor_fingerprint for each in after.records}
     assert len(actors) == 1
     assert await exported(desk) == before
+    await assert_whole(desk.stand.database)
 
 
 async def test_and_on_from_there(desk: Desk) -> None:
