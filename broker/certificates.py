@@ -30,10 +30,10 @@ def check_key(file: Path) -> PublicKeyTypes:
 
 
 def check_chain(file: Path, key: PublicKeyTypes) -> None:
-    """Refuse a chain whose first certificate is not the one of a key, or that is over.
+    """Refuse a chain whose first certificate is not the one of a key, or that is not valid now.
 
     Raises:
-        CertificateError: absent, not certificates, another key's, or expired.
+        CertificateError: absent, not certificates, another key's, expired, or not valid yet.
     """
     chain = _certificates(file)
     if _bytes(chain[0].public_key()) != _bytes(key):
@@ -46,7 +46,8 @@ def check_authorities(file: Path) -> None:
     """Refuse a file that does not hold certificates of authorities only.
 
     Raises:
-        CertificateError: absent, not certificates, expired, or a certificate that may sign nothing.
+        CertificateError: absent, not certificates, expired, not valid yet, or a certificate that
+            may sign nothing.
     """
     for certificate in _certificates(file):
         _check_time(file, certificate)
@@ -69,9 +70,12 @@ def _certificates(file: Path) -> list[Certificate]:
 
 
 def _check_time(file: Path, certificate: Certificate) -> None:
-    end = certificate.not_valid_after_utc
-    if end < datetime.now(UTC):
+    now = datetime.now(UTC)
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if end < now:
         raise CertificateError(f"{file} holds a certificate that expired on {end:%Y-%m-%d}")
+    if begin > now:
+        raise CertificateError(f"{file} holds a certificate that is valid from {begin:%Y-%m-%d} on")
 
 
 def _may_sign(certificate: Certificate) -> bool:

@@ -49,8 +49,9 @@ class PeerSettings:
 def open_channel(settings: PeerSettings) -> aio.Channel:
     """Open the channel: one connection that all calls share, no proxy, no configured retries.
 
-    An answer may be 256 KiB. The channel itself takes 16 MiB: beyond its own limit gRPC answers
-    with the status of an overloaded server, and the two could not be told apart.
+    An answer may be 256 KiB, or more where much was asked for. The channel itself takes 16 MiB:
+    beyond its own limit gRPC answers with the status of an overloaded server, and the two could not
+    be told apart.
 
     Raises:
         OSError: a certificate file cannot be read.

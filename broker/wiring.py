@@ -1,6 +1,6 @@
 """The composition root: the only place that constructs. One AsyncExitStack owns everything."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,8 @@ from broker.authority.tokens import TokenVerifier
 from broker.binding.binder import Binder
 from broker.binding.catalog import Catalog, CatalogEntry
 from broker.binding.metered import MeteredProvider
+from broker.binding.native import NativeEffects
+from broker.binding.project import ProjectBinder
 from broker.config import (
     EventsSettings,
     IssuerSettings,
@@ -26,19 +28,26 @@ from broker.config import (
     ServerSettings,
     Settings,
 )
-from broker.domain.ports import AuthorityPort
+from broker.effects.client import EventsClient
+from broker.effects.relay import Relay
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
 from broker.server.bundles import bundle_size
+from broker.server.discovery_servicer import discovery_service
+from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
+from broker.server.proposal_servicer import proposal_service
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.server.transfer_servicer import transfer_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
+from broker.services.effects import Effects, UnscopedEffectReads
 from broker.services.head_writer import HeadWriter
+from broker.services.project_search import ProjectSearch
+from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
@@ -48,6 +57,7 @@ from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
 from providers.capabilities import Capability
+from providers.deliveries import UnscopedEffects
 from providers.migration import open_engine
 from providers.registry import adapter
 
@@ -56,12 +66,12 @@ from providers.registry import adapter
 class Part:
     """What is a worker's own among those that share the settings.
 
-    ``number`` counts the workers from 0; ``listen`` stands in for the setting; ``tell`` is told
-    what answers, again and again.
+    ``listen`` stands in for the setting, and so does ``metrics_listen``, an address that somebody
+    keeps for this worker; ``tell`` is told what answers, again and again.
     """
 
-    number: int = 0
     listen: str
+    metrics_listen: str | None = None
     tell: Tell
 
 
@@ -78,18 +88,23 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
     """
     part = part or Part(listen=settings.server.listen, tell=lambda _: None)
     async with AsyncExitStack() as stack:
-        metrics = _metrics(settings.server, part.number, stack)
+        metrics = _metrics(settings.server, part, stack)
         engine = _engine(settings, stack)
         entries = [_entry(provider, metrics, stack) for provider in settings.providers]
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
-        access = AccessPath(
-            _authority(settings.owner, metrics, stack),
-            Binder(catalog, PostgresPinStore(engine)),
-        )
+        authority, pins = _authority(settings.owner, metrics, stack), PostgresPinStore(engine)
+        access = AccessPath(authority, Binder(catalog, pins))
         stack.push_async_callback(access.drain)
+        relay = _relay(settings.events, metrics, stack)
+        native = _native(entries) if settings.events.unscoped_reads else None
+        services = [
+            *_record_services(access, catalog),
+            *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
+            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog))),
+        ]
         server = EdgeServer(
-            services=_services(access, catalog),
+            services=services,
             interceptor=EdgeInterceptor(
                 verifier=verifier, admission=Admission(), metrics=metrics, log=logger("edge")
             ),
@@ -109,13 +124,14 @@ def _tell(server: EdgeServer, part: Part, look: Look) -> None:
     part.tell(look)
 
 
-def _metrics(server: ServerSettings, worker: int, stack: AsyncExitStack) -> Metrics:
+def _metrics(server: ServerSettings, part: Part, stack: AsyncExitStack) -> Metrics:
     metrics = Metrics()
-    if server.metrics_listen is not None:
-        host, _, first = server.metrics_listen.rpartition(":")
-        port = int(first) + worker if int(first) else 0
+    is_kept = part.metrics_listen is not None
+    address = part.metrics_listen if is_kept else server.metrics_listen
+    if address is not None:
+        host, _, port = address.rpartition(":")
         try:
-            _, stop = serve_metrics(metrics, port, host.strip("[]"))
+            _, stop = serve_metrics(metrics, int(port), host.strip("[]"), shared=is_kept)
         except OSError as error:
             raise ConfigurationError(f"server.metrics_listen: port {port}: {error}") from error
         stack.callback(stop)
@@ -160,6 +176,7 @@ def _entry(given: ProviderSettings, metrics: Metrics, stack: AsyncExitStack) -> 
         advertised=advertised,
         enabled=given.enabled,
         provider=MeteredProvider(provider, partial(metrics.provider_call, given.provider_id)),
+        unscoped=provider if isinstance(provider, UnscopedEffects) else None,
     )
 
 
@@ -188,7 +205,7 @@ def _issuer(given: IssuerSettings) -> TrustedIssuer:
     )
 
 
-def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> AuthorityPort:
+def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> OwnerAuthority:
     try:
         client = OwnerClient(_peer(given))
     except (ValueError, OSError) as error:
@@ -208,9 +225,36 @@ def _peer(given: OwnerSettings | EventsSettings) -> PeerSettings:
     )
 
 
-def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
-    clock = SystemClock()
-    writer = HeadWriter(access, clock, _new_id)
+def _relay(given: EventsSettings, metrics: Metrics, stack: AsyncExitStack) -> Relay:
+    try:
+        client = EventsClient(_peer(given))
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(f"events: {error}") from error
+    stack.push_async_callback(client.aclose)
+    relay = Relay(client, audience=given.audience, observe=metrics.delivery, log=logger("relay"))
+    stack.push_async_callback(relay.drain)
+    return relay
+
+
+def _native(entries: Sequence[CatalogEntry]) -> NativeEffects:
+    return NativeEffects([entry.unscoped for entry in entries if entry.unscoped is not None])
+
+
+def _writer(access: AccessPath) -> HeadWriter:
+    return HeadWriter(access, SystemClock(), _new_id)
+
+
+def _effect_services(
+    access: AccessPath, relay: Relay, unscoped: UnscopedEffectReads
+) -> list[ServedService]:
+    return [
+        proposal_service(Proposals(access, _writer(access), relay)),
+        effect_service(EffectPorts(Effects(access, relay), unscoped)),
+    ]
+
+
+def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
+    writer = _writer(access)
     ports = RecordPorts(
         writes=RecordWrites(access, writer),
         changes=RecordChanges(access, writer),
@@ -220,7 +264,7 @@ def _services(access: AccessPath, catalog: Catalog) -> list[ServedService]:
     return [
         record_service(ports),
         binding_service(BindingReads(access, catalog)),
-        transfer_service(Transfers(access, clock, _new_id, bundle_size)),
+        transfer_service(Transfers(access, SystemClock(), _new_id, bundle_size)),
     ]
 
 

@@ -4,7 +4,12 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.broker", "tests.fixtures.own_broker"]
+pytest_plugins = [
+    "tests.fixtures.postgres",
+    "tests.fixtures.broker",
+    "tests.fixtures.own_broker",
+    "tests.fixtures.two_resources",
+]
 
 # gRPC runs in this process while servers are started from it. What it does at a fork by default can
 # end the child before it becomes the program it should.

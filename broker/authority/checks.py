@@ -1,4 +1,4 @@
-"""The two authority checks of a call. Fulfils ``broker.domain.ports.AuthorityPort``.
+"""The two authority checks of a call. Fulfils ``broker.domain.ports.RunsAuthorityPort``.
 
 Both judge in the same order, and the first rule broken gives the refusal:
 
@@ -12,21 +12,36 @@ Both judge in the same order, and the first rule broken gives the refusal:
    judged before it; check ② compares it.
 """
 
-from typing import Protocol
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from broker.authority.context import Context, disagreement, read_context
-from broker.authority.permissions import first_of, held, judge_grants, judge_token
-from broker.authority.selection import read_selection
-from broker.domain.authority import Authorized, Need, RunSelection
+from broker.authority.permissions import (
+    first_of,
+    held,
+    judge_grants,
+    judge_purpose,
+    judge_token,
+)
+from broker.authority.selection import read_selection, read_selections
+from broker.domain.authority import Authorized, Need, Permission, RunSelection, RunSelections
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityChangedError,
     AuthorityResponseInvalidError,
     BrokerError,
+    OfRunError,
     RunSelectionChangedError,
     RunSelectionNotFoundError,
 )
 from broker.owners.v1 import projects_config_service_pb2 as owners
+
+RUNS_MAX: Final = 500
+"""How many runs one question may name."""
+
+QUESTIONS_MAX: Final = 4
+"""How many questions of one call may be open at the same time."""
 
 _Answer = owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse
 
@@ -43,7 +58,13 @@ class AuthoritySource(Protocol):
     async def project_authority(
         self, call: Call, scope: ProjectScope, permission: str
     ) -> owners.GetProjectAuthorityResponse:
-        """Ask once about a project as a whole; errors as there."""
+        """Ask once about a project and the runs that the scope names; errors as there."""
+        ...
+
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        """Ask once about the caller; errors as there."""
         ...
 
 
@@ -66,10 +87,24 @@ class OwnerAuthority:
             DeadlineExceededError: the call's time ran out.
         """
         answer, context = await self._ask(call, scope, need)
-        field = disagreement(context, call.caller)
-        if field is not None:
-            raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
+        _agree(context, call)
         return _judged(answer, context, need, call, scope)
+
+    async def check_caller(self, call: Call) -> str:
+        """Return the tenant of a caller who names no project: one owner round trip (004-81).
+
+        Raises:
+            TokenPurposeBoundError: judged without the owner. Not retryable.
+            TokenRejectedByOwnerError, PermissionMissingError, AuthorityResponseInvalidError: not
+                retryable.
+            AuthorityUnavailableError: retryable.
+            DeadlineExceededError: the call's time ran out.
+        """
+        judge_purpose(call.caller)
+        answer = await self._owner.caller_authority(call, Permission.WRITE_PROJECTS)
+        context = read_context(answer)
+        _agree(context, call)
+        return context.tenant_id
 
     async def recheck(self, first: Authorized, need: Need) -> Authorized:
         """Check ②: one more owner round trip, and nothing may have changed (004-15..17).
@@ -83,12 +118,66 @@ class OwnerAuthority:
             RunSelectionChangedError: the selection differs in any field. Not retryable.
         """
         answer, context = await self._ask(first.call, first.scope, need)
-        if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
-            raise AuthorityChangedError("the caller's identity changed during the call")
+        _demand_same_caller(first, context)
         second = _judged(answer, context, need, first.call, first.scope)
         if not _same(first.selection, second.selection):
             raise RunSelectionChangedError("the run selection changed during the call")
         return second
+
+    async def check_runs(
+        self, first: Authorized, need: Need, run_ids: Sequence[str]
+    ) -> RunSelections:
+        """Ask for the selections of runs of a project: a round trip for every 500 (004-69).
+
+        Each answer is judged as one of check ② is. No run: nothing is asked.
+
+        Raises:
+            What ``check`` raises.
+            AuthorityChangedError: issuer, actor, tenant, bounds or purpose differ. Not retryable.
+        """
+        questions = [
+            ProjectScope(first.scope.project_id, tuple(run_ids[start : start + RUNS_MAX]))
+            for start in range(0, len(run_ids), RUNS_MAX)
+        ]
+        selections: dict[str, RunSelection | BrokerError] = {}
+        for start in range(0, len(questions), QUESTIONS_MAX):
+            some = questions[start : start + QUESTIONS_MAX]
+            outcomes = await asyncio.gather(
+                *(self._selections(first, need, scope) for scope in some), return_exceptions=True
+            )
+            for outcome in outcomes:
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                selections.update(outcome)
+        return selections
+
+    async def recheck_runs(self, first: Authorized, need: Need, selections: RunSelections) -> None:
+        """Check ② of a call about many runs: everything again, and nothing may have changed.
+
+        Raises:
+            What ``recheck`` raises.
+            OfRunError: the selection of a run differs in any field: RunSelectionChangedError. Not
+                retryable.
+        """
+        if not selections:
+            await self.recheck(first, need)
+            return
+        second = await self.check_runs(first, need, tuple(selections))
+        for run_id, selection in selections.items():
+            if not _same(selection, second[run_id]):
+                raise OfRunError(
+                    run_id, RunSelectionChangedError("a run selection changed during the call")
+                )
+
+    async def _selections(
+        self, first: Authorized, need: Need, scope: ProjectScope
+    ) -> dict[str, RunSelection | BrokerError]:
+        judge_token(first.call.caller, scope, need)
+        answer = await self._owner.project_authority(first.call, scope, first_of(need))
+        context = read_context(answer)
+        _demand_same_caller(first, context)
+        judge_grants(held(context, scope.project_id), need)
+        return read_selections(answer, context.tenant_id, scope)
 
     async def _ask(
         self, call: Call, scope: RunScope | ProjectScope, need: Need
@@ -101,6 +190,17 @@ class OwnerAuthority:
         else:
             answer = await self._owner.project_authority(call, scope, permission)
         return answer, read_context(answer)
+
+
+def _agree(context: Context, call: Call) -> None:
+    field = disagreement(context, call.caller)
+    if field is not None:
+        raise AuthorityResponseInvalidError(f"the owner's answer does not fit: {field}")
+
+
+def _demand_same_caller(first: Authorized, context: Context) -> None:
+    if context.tenant_id != first.tenant_id or disagreement(context, first.call.caller):
+        raise AuthorityChangedError("the caller's identity changed during the call")
 
 
 def _judged(

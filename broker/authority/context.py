@@ -39,7 +39,9 @@ class Context:
 
 
 def read_context(
-    answer: owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse,
+    answer: owners.GetRunAuthorityResponse
+    | owners.GetProjectAuthorityResponse
+    | owners.GetCallerAuthorityResponse,
 ) -> Context:
     """Check every field of the statement for its form (004-13).
 

@@ -37,6 +37,13 @@ class MeteredOwner:
         asking = self._owner.project_authority(call, scope, permission)
         return await self._told("GetProjectAuthority", asking)
 
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        """Ask once about the caller; errors as there."""
+        asking = self._owner.caller_authority(call, permission)
+        return await self._told("GetCallerAuthority", asking)
+
     async def _told(self, method: str, asking: Awaitable[T]) -> T:
         started = time.perf_counter()
         outcome = "cancelled"

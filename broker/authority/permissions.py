@@ -36,14 +36,23 @@ def judge_token(caller: Caller, scope: RunScope | ProjectScope, need: Need) -> N
         TokenBindingMismatchError: it is bound to another project or run (004-10). Not retryable.
         TokenBoundError: it is bound, and the method needs an unbound one. Not retryable.
     """
-    if caller.purpose is not None:
-        raise TokenPurposeBoundError("the token is bound to a purpose; use a general one")
+    judge_purpose(caller)
     if caller.bound_project_id not in {None, scope.project_id}:
         raise TokenBindingMismatchError("the token is bound to another project")
     if isinstance(scope, RunScope) and caller.bound_run_id not in {None, scope.run_id}:
         raise TokenBindingMismatchError("the token is bound to another run")
     if need.unbound and caller.bound:
         raise TokenBoundError("this needs a token that is bound to no project and no run")
+
+
+def judge_purpose(caller: Caller) -> None:
+    """Refuse a token that is bound to a purpose.
+
+    Raises:
+        TokenPurposeBoundError: whatever the purpose is (004-11). Not retryable.
+    """
+    if caller.purpose is not None:
+        raise TokenPurposeBoundError("the token is bound to a purpose; use a general one")
 
 
 def held(context: Context, project_id: str) -> dict[Permission, Grant]:

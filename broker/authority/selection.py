@@ -4,8 +4,9 @@ import re
 
 from broker.authority.syntax import is_label
 from broker.domain.authority import Candidate, RunSelection
-from broker.domain.call import RunScope
+from broker.domain.call import ProjectScope, RunScope
 from broker.domain.errors import (
+    AuthorityResponseInvalidError,
     BrokerError,
     ProviderSelectionInvalidError,
     RunSelectionInvalidError,
@@ -21,8 +22,29 @@ _CARDINALITIES = frozenset(int(value) for value in owners.Cardinality.values()) 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}\Z")
 
 
+def read_selections(
+    answer: owners.GetProjectAuthorityResponse, tenant_id: str, scope: ProjectScope
+) -> dict[str, RunSelection | BrokerError]:
+    """Return what the answer says about each run asked for; see ``read_selection``.
+
+    Raises:
+        AuthorityResponseInvalidError: it has not exactly one entry for each of them, in their
+            order. Not retryable.
+    """
+    if tuple(entry.run_id for entry in answer.selections) != scope.run_ids:
+        raise AuthorityResponseInvalidError(
+            "the owner's answer breaks a rule: one entry for each run asked for, in order"
+        )
+    return {
+        entry.run_id: read_selection(entry, tenant_id, RunScope(scope.project_id, entry.run_id))
+        for entry in answer.selections
+    }
+
+
 def read_selection(
-    answer: owners.GetRunAuthorityResponse, tenant_id: str, scope: RunScope
+    answer: owners.GetRunAuthorityResponse | owners.RunSelectionEntry,
+    tenant_id: str,
+    scope: RunScope,
 ) -> RunSelection | BrokerError:
     """Return the checked selection, or the refusal to give to whoever needs it (004-21, 004-22).
 

@@ -51,8 +51,7 @@ class Binder:
         else:
             self._remembered.move_to_end(key)
             check_selection(pin, selection)
-        capabilities = frozenset(c for c in Capability if c in pin.capabilities)
-        return Bound(entry.provider, entry.provider_id, capabilities, pin)
+        return bound_by(pin, entry)
 
     def _remember(self, key: _Key, pin: Pin) -> None:
         self._remembered[key] = pin
@@ -68,7 +67,10 @@ class Binder:
             raise BindingMissingError("the run is not pinned to a provider yet")
         if pin is not None:
             check_selection(pin, selection)
-        live = await _negotiate(authorized, entry, pinned=pin is not None)
+        timeout = authorized.call.remaining()
+        if timeout <= 0.0:
+            raise DeadlineExceededError(outcome_unknown=False)
+        live = await negotiate(entry, timeout=timeout, pinned=pin is not None)
         if pin is None:
             pin = await self._pins.insert_if_absent(new_pin(selection, live))
             check_selection(pin, selection)
@@ -76,11 +78,21 @@ class Binder:
         return pin
 
 
-async def _negotiate(authorized: Authorized, entry: CatalogEntry, *, pinned: bool) -> Negotiated:
-    """Negotiate with the live resource and compare it with the catalog."""
-    timeout = authorized.call.remaining()
-    if timeout <= 0.0:
-        raise DeadlineExceededError(outcome_unknown=False)
+def bound_by(pin: Pin, entry: CatalogEntry) -> Bound:
+    """Return what a pin that was compared with its run's selection gives access to."""
+    capabilities = frozenset(c for c in Capability if c in pin.capabilities)
+    return Bound(entry.provider, entry.provider_id, capabilities, pin)
+
+
+async def negotiate(entry: CatalogEntry, *, timeout: float, pinned: bool) -> Negotiated:
+    """Negotiate with the live resource within seconds, and compare it with the catalog.
+
+    Raises:
+        BindingMismatchError: it is not the configured one, and a run is pinned to that. Not
+            retryable.
+        ProviderNegotiationFailedError: it is not fit, or no run is pinned. Not retryable.
+        What else ``IMemoryProvider.negotiate`` raises.
+    """
     try:
         live = await entry.provider.negotiate(timeout=timeout)
     except ResourceMismatchError as error:

@@ -7,6 +7,7 @@ from broker.domain.authority import Candidate
 from broker.domain.errors import ProviderSelectionInvalidError
 from broker.domain.ports import ProviderInfo
 from providers.capabilities import EARLIER_SETS, Capability
+from providers.deliveries import UnscopedEffects
 from providers.interface import IMemoryProvider
 
 
@@ -22,6 +23,8 @@ class CatalogEntry:
     advertised: frozenset[Capability]
     enabled: bool
     provider: IMemoryProvider
+    unscoped: UnscopedEffects | None = None
+    """What finds receipts without their project, where the store is a native one."""
 
 
 class Catalog:
@@ -49,6 +52,14 @@ class Catalog:
             )
             for _, entry in sorted(self._entries.items())
         )
+
+    def entry(self, provider_id: str) -> CatalogEntry:
+        """Return the entry of a provider that a candidate was matched with.
+
+        Raises:
+            KeyError: there is none; a bug.
+        """
+        return self._entries[provider_id]
 
     def match(self, candidate: Candidate) -> CatalogEntry:
         """Return the entry that a run's candidate equals in every field.

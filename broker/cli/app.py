@@ -30,6 +30,7 @@ app.command("import")(transfer.import_)
 
 MIGRATION_DSN = "BROKER_MIGRATION_DSN"
 DEV_POSTGRES_DSN = "BROKER_DEV_POSTGRES_DSN"
+DEV_EVENTS_DSN = "BROKER_DEV_EVENTS_DSN"
 
 
 @app.command()
@@ -103,11 +104,12 @@ def dev(
 
     Where BROKER_DEV_POSTGRES_DSN holds the runtime role's address of a database that was migrated
     and has its marker, or BROKER_DEV_POSTGRES_DSN_FILE names a file that does, no PostgreSQL is
-    started: that one is used.
+    started: that one is used. The Events service then needs BROKER_DEV_EVENTS_DSN (or its file):
+    the address of a role that owns a schema `events`; without it there is none.
     """
     from broker.cli import operations
 
-    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN)))
+    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)))
 
 
 def _migration_dsn() -> str:

@@ -82,7 +82,9 @@ async def init_resource(
             raise
 
 
-async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
+async def dev(
+    data: Path, port: int, postgres_dsn: str | None, events_dsn: str | None = None
+) -> None:
     """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
         from broker.devstack.dev import dev as run_stack
@@ -92,7 +94,7 @@ async def dev(data: Path, port: int, postgres_dsn: str | None) -> None:
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
     try:
-        await run_stack(data, port=port, postgres_dsn=postgres_dsn)
+        await run_stack(data, port=port, postgres_dsn=postgres_dsn, events_dsn=events_dsn)
     except DevStackError as error:
         raise StackEndedError(str(error)) from error
 

@@ -1,12 +1,12 @@
 """How ``broker serve`` starts: as one process, or as a supervisor with processes of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.config import Settings, parse_settings, read_settings, verify
+from broker.config import ServerSettings, Settings, parse_settings, read_settings, verify
 from broker.supervision.child import Launch
 from broker.supervision.messages import READY, provider_name
 from broker.supervision.port import reserved
@@ -65,23 +65,43 @@ def supervise(start: Start) -> bool:
         Whether everybody drained in time.
 
     Raises:
+        AddressUnusableError: the metrics of a worker cannot be listened on.
         CannotServeError: see ``Supervisor.run``.
     """
     configure_logging()
+    log = logger("supervisor")
+    with ExitStack() as stack:
+        metrics = [
+            stack.enter_context(reserved("server.metrics_listen", address))
+            for address in _metrics_addresses(start.settings.server)
+        ]
+        if start.health_listen is not None:
+            log.info("health", port=int(start.health_listen.rpartition(":")[2]))
+        return Supervisor(_plan(start, metrics), log).run()
+
+
+def _metrics_addresses(server: ServerSettings) -> list[str]:
+    """Return where the metrics of each worker are to be, in their order; none: nowhere."""
+    if server.metrics_listen is None:
+        return []
+    host, _, first = server.metrics_listen.rpartition(":")
+    return [f"{host}:{int(first) and int(first) + number}" for number in range(server.workers)]
+
+
+def _plan(start: Start, metrics: Sequence[str]) -> Plan:
+    """Return what to run, with the metrics of the workers at addresses that are kept for them."""
     server = start.settings.server
     providers = [each.provider_id for each in start.settings.providers if each.enabled]
     names = [READY, *map(provider_name, providers)]
     order = {"settings": start.text, "listen": start.listen}
-    log = logger("supervisor")
     health = None
     if start.health_listen is not None:
         health = Launch(HEALTH, {"listen": start.health_listen, "names": names})
-        log.info("health", port=int(start.health_listen.rpartition(":")[2]))
-    plan = Plan(
+    addresses: Sequence[str | None] = metrics or [None] * server.workers
+    return Plan(
         port=int(start.listen.rpartition(":")[2]),
-        workers=[Launch(WORKER, {**order, "number": number}) for number in range(server.workers)],
+        workers=[Launch(WORKER, {**order, "metrics_listen": address}) for address in addresses],
         health=health,
         names=names,
         drain_s=server.drain_seconds,
     )
-    return Supervisor(plan, log).run()

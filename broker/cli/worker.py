@@ -36,7 +36,7 @@ async def work(line: Lifeline) -> None:
         providers = {provider_name(name): there for name, there in look.providers.items()}
         line.say({STATUSES: {READY: look.ready, **providers}})
 
-    part = Part(number=line.order["number"], listen=line.order["listen"], tell=tell)
+    part = Part(listen=line.order["listen"], metrics_listen=line.order["metrics_listen"], tell=tell)
     async with serving(settings, part):
         line.say({SERVES: True})
         await stop.wait()

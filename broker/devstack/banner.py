@@ -23,6 +23,7 @@ MEMBER = "olga"
 OUTSIDER = "rita"
 SERVICE = "broker.api.v1.RecordService"
 
+_FACTS = "Accepted decisions become facts of the Events service on {} (PostgreSQL schema events)."
 _SCOPE = {"project_id": "atlas", "run_id": "run-1", "agent_id": "agent-1"}
 _MEMORY = {"type": "learning", "content": "The staging database is refreshed on Mondays."}
 _UPDATE = {
@@ -50,18 +51,22 @@ class _Call:
     keep: Path | None = None
 
 
-def banner(address: str, data: DataDirectory, issuer: TokenIssuer) -> str:
+def banner(
+    address: str, data: DataDirectory, issuer: TokenIssuer, *, events: str | None = None
+) -> str:
     """Returns the text that tells a newcomer what to do.
 
     Args:
         address: Host and port of the broker.
         data: The directory of the stack.
         issuer: Signs the tokens that are printed.
+        events: Host and port of the Events service, if there is one.
     """
     hours = int(LIFETIME.total_seconds() // 3600)
     lines = [
         f"\nThe broker serves on {address} (gRPC, no TLS, this machine only).",
         f"Who may do what: {data.playground} (edit it, the next call obeys)",
+        *([_FACTS.format(events)] if events else []),
         f"\n# The programs, and tokens of {MEMBER} and {OUTSIDER} for {hours} hours:",
         *(step.command for step in variables(issuer)),
     ]

@@ -24,11 +24,13 @@ class Secrets:
         migrator_password: Of the database role that owns the schema.
         runtime_password: Of the database role that the broker runs with.
         resource_id: The identity of the memory store.
+        events_password: Of the database role that the Events service runs with.
     """
 
     migrator_password: str
     runtime_password: str
     resource_id: str
+    events_password: str
 
 
 class DataDirectory:
@@ -99,10 +101,23 @@ class DataDirectory:
         Raises:
             DevStackError: Their file is damaged.
         """
-        if not self._secrets.exists():
-            drawn = Secrets(secrets.token_urlsafe(24), secrets.token_urlsafe(24), f"dev-{uuid4()}")
-            files.replace(self._secrets, json.dumps(asdict(drawn), indent=2) + "\n", files.PRIVATE)
         try:
-            return Secrets(**json.loads(self._secrets.read_text(encoding="utf-8")))
+            kept = json.loads(self._secrets.read_text(encoding="utf-8"))
+            # A directory of a release before the Events service has no password for it.
+            drawn = Secrets(**({"events_password": secrets.token_urlsafe(24)} | kept))
+        except FileNotFoundError:
+            kept, drawn = {}, Secrets(**_drawn())
         except (ValueError, TypeError) as error:
             raise DevStackError(f"{self._secrets} is damaged; delete it to draw anew") from error
+        if asdict(drawn) != kept:
+            files.replace(self._secrets, json.dumps(asdict(drawn), indent=2) + "\n", files.PRIVATE)
+        return drawn
+
+
+def _drawn() -> dict[str, str]:
+    return {
+        "migrator_password": secrets.token_urlsafe(24),
+        "runtime_password": secrets.token_urlsafe(24),
+        "resource_id": f"dev-{uuid4()}",
+        "events_password": secrets.token_urlsafe(24),
+    }

@@ -1,7 +1,8 @@
-"""The database of a development stack, and the two roles that use it.
+"""The database of a development stack, and the roles that use it.
 
 The migrator owns the database and is used for migrations only. The runtime role may connect and
-nothing more; what it may do with each table is granted together with the migrations.
+nothing more; what it may do with each table is granted together with the migrations. The role of
+the Events service owns the schema ``events``, and may do nothing in the others.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import asyncpg
 from broker.devstack.data import Secrets
 from broker.devstack.errors import DevStackError
 from broker.devstack.postgres import PostgresServer
+from broker.devstack.postgres.cluster import SUPERUSER
 
 DATABASE = "knowledge"
 MIGRATOR = "broker_migrator"
 RUNTIME = "broker_runtime"
+EVENTS = "broker_events"
 GENERATION = 1
 
 _ROLE_EXISTS = "SELECT count(*) FROM pg_roles WHERE rolname = $1"
@@ -31,18 +34,21 @@ _PLAIN_LOGIN = """
 _CREATE_DATABASE = "SELECT format('CREATE DATABASE %I OWNER %I', $1::text, $2::text)"
 _CLOSE_DATABASE = "SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', $1::text)"
 _PREPARED = "SELECT current_database(), resource_id, generation FROM memory.resource"
+_CREATE_EVENTS = "SELECT format('CREATE SCHEMA IF NOT EXISTS events AUTHORIZATION %I', $1::text)"
 _OPEN_DATABASE = "SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $1::text, $2::text)"
 
 
 @dataclass(frozen=True)
 class Access:
-    """The connection URLs of the two roles; each holds a password.
+    """The connection URLs of the roles; each holds a password.
 
-    Without the migrator's, somebody else has prepared the database.
+    Without the migrator's, somebody else has prepared the database. Without the one for events,
+    there is no place for an Events service.
     """
 
     runtime_dsn: str = field(repr=False)
     migrator_dsn: str = field(repr=False, default="")
+    events_dsn: str = field(repr=False, default="")
 
 
 @dataclass(frozen=True)
@@ -75,27 +81,47 @@ async def provision(server: PostgresServer, drawn: Secrets) -> Place:
             (MIGRATOR, drawn.migrator_password),
             (RUNTIME, drawn.runtime_password),
         ):
-            if not await connection.fetchval(_ROLE_EXISTS, role):
-                await _do(connection, _CREATE_ROLE, role)
-            await _do(connection, _PLAIN_LOGIN, role, password)
+            await _make_role(connection, role, password)
         if not await connection.fetchval(_DATABASE_EXISTS, DATABASE):
             await _do(connection, _CREATE_DATABASE, DATABASE, MIGRATOR)
         await _do(connection, _CLOSE_DATABASE, DATABASE)
         await _do(connection, _OPEN_DATABASE, DATABASE, RUNTIME)
     finally:
         await connection.close()
+    await add_events_role(server.dsn(SUPERUSER, DATABASE), EVENTS, drawn.events_password)
     access = Access(
         migrator_dsn=server.dsn(MIGRATOR, DATABASE, drawn.migrator_password),
         runtime_dsn=server.dsn(RUNTIME, DATABASE, drawn.runtime_password),
+        events_dsn=server.dsn(EVENTS, DATABASE, drawn.events_password),
     )
     return Place(access, DATABASE, drawn.resource_id, GENERATION)
 
 
-async def prepared(runtime_dsn: str) -> Place:
+async def add_events_role(superuser_dsn: str, role: str, password: str) -> None:
+    """Makes the role of an Events service and its schema where they are missing.
+
+    Args:
+        superuser_dsn: The URL of the database that the schema is to be in.
+        role: The role's name.
+        password: What it is to be from now on.
+    """
+    connection = await asyncpg.connect(superuser_dsn)
+    try:
+        await _make_role(connection, role, password)
+        name = await connection.fetchval("SELECT current_database()")
+        await _do(connection, _OPEN_DATABASE, name, role)
+        await _do(connection, _CREATE_EVENTS, role)
+    finally:
+        await connection.close()
+
+
+async def prepared(runtime_dsn: str, events_dsn: str | None = None) -> Place:
     """Looks at a database that somebody else has migrated and given its marker.
 
     Args:
         runtime_dsn: Its URL, of the runtime role.
+        events_dsn: The URL of a database for the Events service, of the role that owns the schema
+            ``events`` in it; without one there is no Events service.
 
     Raises:
         DevStackError: It is not prepared.
@@ -111,7 +137,13 @@ async def prepared(runtime_dsn: str) -> Place:
         raise DevStackError(
             "the given PostgreSQL is not prepared: run broker migrate and broker init-resource"
         )
-    return Place(Access(runtime_dsn), *found)
+    return Place(Access(runtime_dsn, events_dsn=events_dsn or ""), *found)
+
+
+async def _make_role(connection: asyncpg.Connection, role: str, password: str) -> None:
+    if not await connection.fetchval(_ROLE_EXISTS, role):
+        await _do(connection, _CREATE_ROLE, role)
+    await _do(connection, _PLAIN_LOGIN, role, password)
 
 
 async def _do(connection: asyncpg.Connection, statement: str, *names: str) -> None:

@@ -1,6 +1,7 @@
 """Starts a whole broker on this machine, and stops it again: what ``broker dev`` does.
 
-PostgreSQL, the Projects & Config owner, the broker, in this order; the end is in the other one.
+PostgreSQL, the Projects & Config owner, the Events service, the broker, in this order; the end is
+in the other one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 
 import asyncpg
 
-from broker.devstack import files, playground
+from broker.authority.issuers import KeysFile, TrustedIssuer
+from broker.devstack import files, playground, tokens
 from broker.devstack.banner import banner
 from broker.devstack.data import DataDirectory
 from broker.devstack.database import Place, prepared, provision
 from broker.devstack.errors import DevStackError
+from broker.devstack.events import EventsOptions, EventsServer
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.owner.document import DocumentInvalidError
 from broker.devstack.owner.model import Document
@@ -27,9 +30,12 @@ from broker.devstack.postgres import PostgresError, PostgresServer
 from broker.devstack.product import Product, WiredBroker
 from broker.devstack.settings import StackSettings, to_toml
 from broker.devstack.tokens import TokenIssuer
+from broker.outbound import PeerSettings
 
 HOST = "127.0.0.1"
 PORT = 7401
+NO_EVENTS = f"{HOST}:1"
+"""An address where nobody listens."""
 
 Say = Callable[[str], None]
 
@@ -44,6 +50,7 @@ async def dev(
     *,
     port: int = PORT,
     postgres_dsn: str | None = None,
+    events_dsn: str | None = None,
     product: Product | None = None,
     say: Say = announce,
 ) -> None:
@@ -54,6 +61,8 @@ async def dev(
         port: The broker's port on the loopback interface; 0 takes a free one.
         postgres_dsn: The runtime role's URL of a prepared database to use; by default the stack
             starts and prepares one of its own.
+        events_dsn: With a given database, the URL of one for the Events service, of the role that
+            owns the schema ``events`` in it; by default there is no Events service then.
         product: The broker; by default the one of this repository.
         say: Takes lines for the person at the keyboard.
 
@@ -66,7 +75,7 @@ async def dev(
             _require_free_before_making(data_dir, port)
             async with AsyncExitStack() as stack:
                 start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
-                await start.run(stack, postgres_dsn)
+                await start.run(stack, postgres_dsn, events_dsn)
         except PostgresError as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
@@ -87,16 +96,30 @@ class _Start:
         self._data, self._port, self._product = data, port, product
         self._say, self._stop = say, stop
 
-    async def run(self, stack: AsyncExitStack, postgres_dsn: str | None) -> None:
+    async def run(
+        self, stack: AsyncExitStack, postgres_dsn: str | None, events_dsn: str | None
+    ) -> None:
         """Starts each part in turn and waits for a signal; the stack undoes it."""
         stack.enter_context(self._data.locked())
         _require_free(self._port)
         document = self._document()
         issuer = TokenIssuer(self._data.keys)
         with suppress(_StopRequestedError):
-            place = await (prepared(postgres_dsn) if postgres_dsn else self._postgres(stack))
-            settings = await self._owner(stack, place, document, issuer)
-            await self._broker(stack, settings, issuer)
+            if postgres_dsn:
+                place = await prepared(postgres_dsn, events_dsn)
+            else:
+                place = await self._postgres(stack)
+            owner = await self._owner(stack, issuer)
+            events = await self._events(stack, place, owner, issuer)
+            settings = StackSettings(
+                listen=f"{HOST}:{self._port}",
+                owner_address=owner.address,
+                events_address=NO_EVENTS if events is None else events.address,
+                jwks_file=issuer.jwks_file,
+                place=place,
+                catalog=document,
+            )
+            await self._broker(stack, settings, events, issuer)
 
     def _document(self) -> Document:
         path = self._data.playground
@@ -114,22 +137,40 @@ class _Start:
         self._progress(f"PostgreSQL: ready on {server.host}:{server.port}")
         return await provision(server, self._data.secrets())
 
-    async def _owner(
-        self, stack: AsyncExitStack, place: Place, document: Document, issuer: TokenIssuer
-    ) -> StackSettings:
+    async def _owner(self, stack: AsyncExitStack, issuer: TokenIssuer) -> OwnerServer:
         servicer = ProjectsConfigServicer(self._data.playground, issuer.jwks_file)
         owner = await stack.enter_async_context(OwnerServer(servicer))
         self._progress(f"Projects & Config owner: ready on {owner.address}")
-        return StackSettings(
-            listen=f"{HOST}:{self._port}",
-            owner_address=owner.address,
-            jwks_file=issuer.jwks_file,
-            place=place,
-            catalog=document,
+        return owner
+
+    async def _events(
+        self, stack: AsyncExitStack, place: Place, owner: OwnerServer, issuer: TokenIssuer
+    ) -> EventsServer | None:
+        """Starts the Events service; where the broker is, it learns when that serves."""
+        if not place.access.events_dsn:
+            self._progress("Events service: none, as it was given no database")
+            return None
+        options = EventsOptions(
+            dsn=place.access.events_dsn,
+            issuer=TrustedIssuer(
+                issuer=tokens.ISSUER,
+                audience=tokens.AUDIENCE,
+                algorithms=frozenset({tokens.ALGORITHM}),
+                keys=KeysFile(issuer.jwks_file),
+            ),
+            knowledge_audience=tokens.AUDIENCE,
+            owner=PeerSettings(address=owner.address, plaintext_loopback=True),
         )
+        events = await stack.enter_async_context(EventsServer(options))
+        self._progress(f"Events service: ready on {events.address}")
+        return events
 
     async def _broker(
-        self, stack: AsyncExitStack, settings: StackSettings, issuer: TokenIssuer
+        self,
+        stack: AsyncExitStack,
+        settings: StackSettings,
+        events: EventsServer | None,
+        issuer: TokenIssuer,
     ) -> None:
         if settings.place.access.migrator_dsn:
             self._progress("Broker: preparing the database")
@@ -137,7 +178,10 @@ class _Start:
         files.replace(self._data.settings, to_toml(settings.served()), files.PRIVATE)
         self._progress("Broker: starting")
         serving, address = await stack.enter_async_context(self._serving())
-        self._say(banner(address, self._data, issuer))
+        if events is not None:
+            await events.reach(PeerSettings(address=address, plaintext_loopback=True))
+        facts = None if events is None else events.address
+        self._say(banner(address, self._data, issuer, events=facts))
         await self._stopped_or(serving)
         if serving.done():
             raise DevStackError("the broker ended by itself") from serving.exception()

@@ -22,6 +22,7 @@ class StackSettings:
     Attributes:
         listen: Host and port to serve on; port 0 takes a free one.
         owner_address: Host and port of the Projects & Config owner.
+        events_address: Host and port of the Events service.
         jwks_file: The keys of the token issuer.
         place: The database.
         catalog: Tenants, projects and the catalog as they were at the start.
@@ -29,6 +30,7 @@ class StackSettings:
 
     listen: str
     owner_address: str
+    events_address: str
     jwks_file: Path
     place: Place
     catalog: Document
@@ -38,6 +40,11 @@ class StackSettings:
         return {
             "server": {"listen": self.listen, "reflection": True, "drain_seconds": 5.0},
             "owner": {"address": self.owner_address, "plaintext_loopback": True},
+            "events": {
+                "address": self.events_address,
+                "audience": tokens.AUDIENCE,
+                "plaintext_loopback": True,
+            },
             "store": {"dsn": self.place.access.runtime_dsn},
             "issuers": [
                 {

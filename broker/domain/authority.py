@@ -47,6 +47,12 @@ class Need:
 KNOWLEDGE = Need(frozenset({Permission.ACCESS_PRIVATE_KNOWLEDGE, Permission.READ_RUN_SELECTION}))
 """What every record method needs."""
 
+EFFECTS = Need(frozenset({Permission.WRITE_PROJECTS, Permission.READ_RUN_SELECTION}))
+"""What it takes to read and deliver accepted effects."""
+
+WHOLE_PROJECT = Need(KNOWLEDGE.permissions, unbound=True)
+"""What it takes to look at the records of all agents of a project (004-69)."""
+
 SELECTIONS = Need(frozenset({Permission.READ_RUN_SELECTION}))
 """What it takes to know which providers there are."""
 
@@ -78,6 +84,11 @@ class RunSelection:
     context_revision: str
     memory: Candidate
     max_prompt_tokens: int | None
+
+
+RunSelections = Mapping[str, RunSelection | BrokerError]
+"""What the owner said about several runs, in the order asked: a selection, or the refusal to give.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,9 +47,13 @@ class RunScope:
 
 @dataclass(frozen=True, slots=True)
 class ProjectScope:
-    """The project a call acts in as a whole. It was checked for syntax."""
+    """The project a call acts in as a whole, and the runs whose selections are asked for.
+
+    All of it was checked for syntax; no run is there twice.
+    """
 
     project_id: str
+    run_ids: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

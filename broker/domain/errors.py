@@ -342,3 +342,16 @@ class ProjectTooLargeError(BrokerError):
     """More runs or resources than one search may cover (004-69)."""
 
     reason = Reason.PROJECT_TOO_LARGE
+
+
+class OfRunError(Exception):
+    """What went wrong with one run in a call about many.
+
+    Callers get the cause, retryable or not as it is by itself, with the run's id as ``run_id``.
+    """
+
+    def __init__(self, run_id: str, cause: Exception) -> None:
+        """Take the run, whose id the caller may know, and the error about it."""
+        super().__init__(str(cause))
+        self.run_id = run_id
+        self.cause = cause

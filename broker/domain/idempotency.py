@@ -54,10 +54,16 @@ def receipt_for(
     fingerprint: str,
     refs: tuple[RevisionRef, ...],
     create_time: datetime,
+    effect_id: str | None = None,
 ) -> IdempotencyReceipt:
-    """Return the receipt of a write that left these revisions."""
+    """Return the receipt of a write that left these revisions, and this receipt for an effect."""
     return IdempotencyReceipt(
-        key=key, method=method, fingerprint=fingerprint, refs=refs, create_time=create_time
+        key=key,
+        method=method,
+        fingerprint=fingerprint,
+        refs=refs,
+        effect_id=effect_id,
+        create_time=create_time,
     )
 
 

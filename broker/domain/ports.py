@@ -1,15 +1,19 @@
 """What the use cases need from outside. Wiring hands in what fulfils it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from broker.domain.authority import Authorized, Need
-from broker.domain.call import Call, ProjectScope, RunScope
+from broker.domain.authority import Authorized, Need, RunSelection, RunSelections
+from broker.domain.call import Call, Caller, ProjectScope, RunScope
+from broker.domain.delivery import DeliveryCode, DeliveryOutcome
+from broker.domain.effects import EffectReceipt
 from broker.domain.errors import CapabilityNotNegotiatedError
 from providers.capabilities import Capability
+from providers.deliveries import Acknowledgement, EffectRequest
 from providers.interface import IMemoryProvider
-from providers.model import ResourceIdentity
+from providers.model import AcceptedEffect, ResourceIdentity
 
 
 class AuthorityPort(Protocol):
@@ -38,6 +42,47 @@ class AuthorityPort(Protocol):
             What ``check`` raises.
             AuthorityChangedError: the identity or tenant differs. Not retryable.
             RunSelectionChangedError: the selection differs. Not retryable.
+        """
+        ...
+
+
+class CallersAuthorityPort(AuthorityPort, Protocol):
+    """Asks about callers who name no project too (004-81)."""
+
+    async def check_caller(self, call: Call) -> str:
+        """Return the tenant of a caller who names no project: one owner round trip.
+
+        Raises:
+            What ``check`` raises of a caller and not of a project.
+        """
+        ...
+
+
+class RunsAuthorityPort(AuthorityPort, Protocol):
+    """Asks about the selections of many runs of a project too (004-69)."""
+
+    async def check_runs(
+        self, first: Authorized, need: Need, run_ids: Sequence[str]
+    ) -> RunSelections:
+        """Return what the owner says about each run, in the order given.
+
+        It belongs to check ①: every answer is held against ``first``, and permissions are judged
+        by each. One owner round trip for every 500 runs; none for no run.
+
+        Raises:
+            What ``AuthorityPort.check`` raises.
+            AuthorityChangedError: the identity or tenant differs. Not retryable.
+        """
+        ...
+
+    async def recheck_runs(self, first: Authorized, need: Need, selections: RunSelections) -> None:
+        """Check ②: identity, permissions and every selection again, which must be as before.
+
+        As many round trips as ``check_runs`` took, but at least one.
+
+        Raises:
+            What ``AuthorityPort.recheck`` raises.
+            OfRunError: a selection differs: RunSelectionChangedError. Not retryable.
         """
         ...
 
@@ -127,6 +172,94 @@ class PinStore(Protocol):
 
     async def insert_if_absent(self, pin: Pin) -> Pin:
         """Insert the pin unless the run has one, and return what is committed then."""
+        ...
+
+
+class EventsPort(Protocol):
+    """The Events service (004-76)."""
+
+    async def admit(
+        self, call: Call, receipt: EffectReceipt, authorization: str, *, timeout: float
+    ) -> Acknowledgement | DeliveryCode:
+        """Hand over what names a receipt, once; return the acknowledgement, or why there is none.
+
+        ``authorization`` is the value for the Events service; it is forwarded and goes nowhere
+        else.
+        """
+        ...
+
+
+class RelayPort(Protocol):
+    """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Give the call's place away and try to deliver once, inside of what time the call has.
+
+        It fails in no way but by a code: what was accepted stays accepted (004-78).
+        """
+        ...
+
+
+class UnscopedEffectsPort(Protocol):
+    """Finds a receipt in the native stores of this process without naming its project (004-81)."""
+
+    async def find(
+        self, tenant_id: str, receipt_id: str, caller: Caller, *, timeout: float
+    ) -> AcceptedEffect | None:
+        """Return the caller's own effect.
+
+        Raises:
+            What providers raise.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinQuery:
+    """Which pins of a project are wanted.
+
+    Those of ``run_ids``, at most 500, where they are given, and those committed from a time on and
+    before another. ``limit`` is above 0.
+    """
+
+    tenant_id: str
+    project_id: str
+    run_ids: tuple[str, ...] = ()
+    committed_from: datetime | None = None
+    committed_before: datetime | None = None
+    limit: int
+
+
+class ProjectPins(Protocol):
+    """Finds the pins of a project. Times out and fails as StorageUnavailableError."""
+
+    async def list(self, query: PinQuery) -> tuple[Pin, ...]:
+        """Return the first committed pins, by run id, byte for byte."""
+        ...
+
+
+class ProjectBindings(Protocol):
+    """Judges pins that are there already; makes none (004-69)."""
+
+    def bound(self, pin: Pin, selection: RunSelection) -> Bound:
+        """Return the pinned provider of a run. Nothing is asked.
+
+        Raises:
+            ProviderSelectionInvalidError: the selection differs from the catalog. Not retryable.
+            RunSelectionChangedError: it differs from the pin. Not retryable.
+        """
+        ...
+
+    async def verify(self, bound: Sequence[Bound], *, timeout: float) -> None:
+        """Compare the live resource with all pins to it: one round trip of its provider.
+
+        ``bound`` holds runs of one provider, at least one; ``timeout`` is in seconds.
+
+        Raises:
+            OfRunError: the first run that does not fit: BindingMismatchError or
+                ProviderNegotiationFailedError, not retryable.
+            ProviderUnavailableError and others of providers.errors.
+        """
         ...
 
 

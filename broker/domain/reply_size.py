@@ -3,6 +3,7 @@
 A page is cut early; what is left comes with the next token.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import orjson
@@ -17,6 +18,11 @@ _FIXED_BYTES: Final = 2_048
 def cut_records(records: tuple[Record, ...]) -> tuple[Record, ...]:
     """Return the longest prefix of heads that surely fits one reply."""
     return records[: len(cut_to_reply(tuple(record.current for record in records)))]
+
+
+def bytes_at_most(records: Iterable[Record]) -> int:
+    """Return how many bytes whole heads surely do not pass on the wire."""
+    return sum(_bytes_at_most(record.current) for record in records)
 
 
 def cut_to_reply(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:

@@ -170,10 +170,9 @@ class BatchGetRecords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRecords:
-    """Asks for a page of heads. ``full`` asks for whole records."""
+class SearchInput:
+    """What every search takes: filters, page, view. ``full`` asks for whole records."""
 
-    scope: ScopeInput
     query: str
     kinds: tuple[Kind | Unknown | None, ...]
     states: tuple[State | Unknown | None, ...]
@@ -186,6 +185,26 @@ class SearchRecords:
     page_size: int
     page_token: str
     full: bool | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRecords(SearchInput):
+    """Asks for a page of heads of one agent."""
+
+    scope: ScopeInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchProject(SearchInput):
+    """Asks for a page of heads of all agents of a project (004-69).
+
+    Empty ``run_ids`` stand for every run that is pinned.
+    """
+
+    project_id: str
+    run_ids: tuple[str, ...]
+    pinned_from: datetime | Unknown | None
+    pinned_before: datetime | Unknown | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +249,24 @@ class Found:
 
     project_id: str
     records: tuple[Record, ...]
+    next_page_token: str
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectHit:
+    """A head that was found in a project, and a run through which it can be reached."""
+
+    record: Record
+    access_run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFound:
+    """A page of heads of a project; an empty token is the end."""
+
+    project_id: str
+    hits: tuple[ProjectHit, ...]
     next_page_token: str
     full: bool
 

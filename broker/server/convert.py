@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from broker.api.v1 import record_pb2, record_service_pb2
+from broker.api.v1 import proposal_service_pb2, record_pb2, record_service_pb2
 from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
-from broker.domain.fields import TAGS_GIVEN_MAX
+from broker.domain.fields import FILTER_MAX, TAGS_GIVEN_MAX, TAGS_MAX
 from broker.domain.requests import (
     TOO_LARGE,
     UNKNOWN,
@@ -56,7 +56,9 @@ def scope_input(message: record_pb2.Scope) -> ScopeInput:
 
 
 def content_input(
-    message: record_service_pb2.CreateRecordRequest | record_service_pb2.UpdateRecordRequest,
+    message: record_service_pb2.CreateRecordRequest
+    | record_service_pb2.UpdateRecordRequest
+    | proposal_service_pb2.CreateProposalRequest,
 ) -> ContentInput:
     """Read the content set."""
     return ContentInput(
@@ -97,6 +99,24 @@ def _metadata(facet: record_pb2.MemoryFacet) -> Mapping[str, object] | TooLarge 
     if facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX:
         return TOO_LARGE
     return mapping_of(facet.metadata)
+
+
+def search_fields(message: Any) -> dict[str, Any]:
+    """Read the fields that every search has: filters, page, view."""
+    return {
+        "query": message.query,
+        "kinds": tuple(map(KINDS.word, message.kinds[: FILTER_MAX + 1])),
+        "states": tuple(map(STATES.word, message.states[: FILTER_MAX + 1])),
+        "trusts": tuple(map(TRUSTS.word, message.trusts[: FILTER_MAX + 1])),
+        "tags": tuple(message.tags[: TAGS_MAX + 1]),
+        "importance_min": optional_number(message, "importance_min"),
+        "importance_max": optional_number(message, "importance_max"),
+        "updated_from": optional_time(message, "updated_from"),
+        "updated_before": optional_time(message, "updated_before"),
+        "page_size": message.page_size,
+        "page_token": message.page_token,
+        "full": asks_full(message.view),
+    }
 
 
 def mask_paths(message: record_service_pb2.UpdateRecordRequest) -> tuple[str, ...] | None:

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from grpc import StatusCode
 
-from broker.domain.errors import BrokerError, FieldInvalidError, Violation
+from broker.domain.errors import BrokerError, FieldInvalidError, OfRunError, Violation
 from broker.domain.reasons import Reason
 from providers.errors import (
     CapabilityMissingError,
@@ -134,6 +134,9 @@ class Refusal:
 
 def refusal_of(error: Exception) -> Refusal:
     """Return the refusal an error stands for. Whatever is not expected is INTERNAL."""
+    if isinstance(error, OfRunError):
+        told = refusal_of(error.cause)
+        return replace(told, metadata={"run_id": error.run_id, **told.metadata})
     if isinstance(error, BrokerError):
         return Refusal(
             reason=error.reason,

@@ -7,7 +7,7 @@ import grpc
 import uuid_utils
 from structlog.typing import FilteringBoundLogger
 
-from broker.domain.errors import BrokerError
+from broker.domain.errors import BrokerError, OfRunError
 from broker.domain.reasons import Reason
 from broker.server.errors import refusal_of
 from broker.server.exchange import REQUEST_ID_KEY, Exchange, Headers, Step
@@ -94,8 +94,9 @@ class Refusing:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a status
             refusal = refusal_of(error)
-            if not isinstance(error, BrokerError):
-                exchange.fault = describe(error)
+            cause = error.cause if isinstance(error, OfRunError) else error
+            if not isinstance(cause, BrokerError):
+                exchange.fault = describe(cause)
         exchange.reason = refusal.reason
         exchange.code, message, trailers = status_of(refusal, exchange.request_id)
         trailers = (*trailers, *_privacy(exchange))

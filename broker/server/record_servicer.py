@@ -6,7 +6,7 @@ from typing import Protocol
 from broker.api.v1 import record_pb2, record_service_pb2_grpc
 from broker.api.v1 import record_service_pb2 as pb
 from broker.domain.call import Call
-from broker.domain.fields import BATCH_MAX, FILTER_MAX, TAGS_MAX
+from broker.domain.fields import BATCH_MAX
 from broker.domain.requests import (
     BatchGetRecords,
     ChangeRecord,
@@ -33,14 +33,13 @@ from broker.server.convert import (
     content_input,
     facet_input,
     mask_paths,
-    optional_number,
-    optional_time,
     record_message,
     revision_message,
     scope_input,
+    search_fields,
 )
 from broker.server.exchange import current_call
-from broker.server.vocabulary import KINDS, REJECT_KINDS, STATES, TRUSTS
+from broker.server.vocabulary import KINDS, REJECT_KINDS
 from providers.model import Revision
 
 
@@ -235,21 +234,7 @@ class RecordServicer(record_service_pb2_grpc.RecordServiceServicer):
         """Return a page of heads, those updated last first (004-66, 004-67)."""
         found = await self._searches.search(
             current_call(),
-            SearchRecords(
-                scope=scope_input(request.scope),
-                query=request.query,
-                kinds=tuple(map(KINDS.word, request.kinds[: FILTER_MAX + 1])),
-                states=tuple(map(STATES.word, request.states[: FILTER_MAX + 1])),
-                trusts=tuple(map(TRUSTS.word, request.trusts[: FILTER_MAX + 1])),
-                tags=tuple(request.tags[: TAGS_MAX + 1]),
-                importance_min=optional_number(request, "importance_min"),
-                importance_max=optional_number(request, "importance_max"),
-                updated_from=optional_time(request, "updated_from"),
-                updated_before=optional_time(request, "updated_before"),
-                page_size=request.page_size,
-                page_token=request.page_token,
-                full=asks_full(request.view),
-            ),
+            SearchRecords(scope=scope_input(request.scope), **search_fields(request)),
         )
         return pb.SearchRecordsResponse(
             records=[

@@ -20,6 +20,8 @@ VIOLATIONS_MAX: Final = 16
 MESSAGE_BYTES_MAX: Final = 512
 METADATA_ENTRIES_MAX: Final = 8
 METADATA_BYTES_MAX: Final = 128
+RUN_ID_BYTES_MAX: Final = 256
+"""An identifier goes out whole."""
 FIELD_BYTES_MAX: Final = 128
 RULE_BYTES_MAX: Final = 256
 
@@ -99,7 +101,10 @@ def _pack(detail: Message) -> PackedAny:
 
 def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
     entries = list(metadata.items())[:METADATA_ENTRIES_MAX]
-    return {_cut(key, 64): _cut(value, METADATA_BYTES_MAX) for key, value in entries}
+    return {
+        _cut(key, 64): _cut(value, RUN_ID_BYTES_MAX if key == "run_id" else METADATA_BYTES_MAX)
+        for key, value in entries
+    }
 
 
 def _cut(text: str, bytes_max: int) -> str:

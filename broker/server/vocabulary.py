@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
-from broker.api.v1 import record_pb2
+from broker.api.v1 import effect_pb2, record_pb2
+from broker.domain.authority import GrantedOn
 from broker.domain.requests import UNKNOWN, RejectKind, Unknown
 from providers.model import (
     BeliefType,
@@ -71,3 +72,6 @@ ORIGIN_TIERS: Final = Numbers(record_pb2.OriginTier, "ORIGIN_TIER_", OriginTier)
 SENSITIVITIES: Final = Numbers(record_pb2.Sensitivity, "SENSITIVITY_", Sensitivity)
 REJECT_KINDS: Final = Numbers(record_pb2.RejectKind, "REJECT_KIND_", RejectKind)
 PORTABILITIES: Final = Numbers(record_pb2.Portability, "PORTABILITY_", Portability)
+GRANTED_ON: Final = Numbers(
+    effect_pb2.AuthorizationResourceType, "AUTHORIZATION_RESOURCE_TYPE_", GrantedOn
+)

@@ -5,6 +5,7 @@ No outcome of a provider call leaves before check ② has passed: neither a resu
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -46,6 +47,9 @@ T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 5
 """How often a write is decided before contention is told to its caller."""
+
+PAUSE_S: Final = 0.01
+"""Half of the longest pause before the second attempt; it doubles with each one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,8 @@ class AccessPath:
             ConcurrentWriteError: others won every attempt; retryable.
             What ``decide``, the provider and the authority raise.
         """
-        for _ in range(ATTEMPTS_MAX):
+        for attempt in range(ATTEMPTS_MAX):
+            await self._spread(access, attempt)
             loaded, second = await self._load(access, write.load)
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
@@ -209,6 +214,12 @@ class AccessPath:
         """Wait for commits whose callers went away. Each is bounded by its own timeout."""
         if self._commits:
             await asyncio.wait(self._commits)
+
+    async def _spread(self, access: Access, attempt: int) -> None:
+        """Part those who met, longer each time, so that they do not meet again (004-60)."""
+        if attempt:
+            pause = random.uniform(0.0, PAUSE_S * 2**attempt)  # noqa: S311 - no secret
+            await asyncio.sleep(min(pause, access.call.remaining()))
 
     async def _load(self, access: Access, request: LoadRequest) -> tuple[Loaded, Authorized]:
         loaded, second = await asyncio.gather(

@@ -21,7 +21,6 @@ from broker.services.access import Access, AccessPath, Settled, Write
 from providers.errors import StoredDataInvalidError
 from providers.model import (
     HeadPut,
-    Kind,
     ProjectKey,
     ReceiptKey,
     Record,
@@ -41,7 +40,7 @@ class HeadWrite:
 
     ``fields`` are the normalised fields of the request beside its scope. ``admit`` refuses callers
     who may not write, or be told of, a record such as the one that was found. With ``graph`` the
-    write of a decision expects the decision graph as it was loaded, and advances it.
+    write expects the decision graph as it was loaded, and advances it.
     """
 
     method: str
@@ -84,12 +83,11 @@ class HeadWriter:
                 refs=(RevisionRef(after.record_id, after.revision),),
                 create_time=after.create_time,
             )
-            linked = write.graph and after.kind is Kind.DECISION
             return WriteSet(
                 project=access.project,
                 receipt=receipt,
                 heads=(put,),
-                graph_expected=loaded.graph if linked else None,
+                graph_expected=loaded.graph if write.graph else None,
             )
 
         settled = await self._access.write(
@@ -103,7 +101,7 @@ class HeadWriter:
             ),
         )
         replayed = settled.write_set is None
-        head = _head_left(settled)
+        head = heads_left(settled)[0]
         if replayed:
             write.admit(head.current, settled.authorized)
         return Written(write.scope.project_id, head, replayed=replayed)
@@ -140,14 +138,22 @@ def _load_request(project: ProjectKey, key: ReceiptKey, write: HeadWrite) -> Loa
     )
 
 
-def _head_left(settled: Settled) -> Record:
-    """Return the one head a write left, as it was then."""
+def heads_left(settled: Settled) -> tuple[Record, ...]:
+    """Return the heads a write left, as they were then, in the order of its receipt.
+
+    Raises:
+        StoredDataInvalidError: a revision that the receipt names is not there.
+    """
     if settled.write_set is not None:
-        return settled.write_set.heads[0].record
+        return tuple(put.record for put in settled.write_set.heads)
+    loaded = settled.loaded
     try:
-        ref = settled.receipt.refs[0]
-        return Record(
-            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id].create_time
+        heads = tuple(
+            Record(loaded.revisions[ref], loaded.heads[ref.record_id].create_time)
+            for ref in settled.receipt.refs
         )
     except LookupError as error:
-        raise StoredDataInvalidError("a receipt names no revision that is there") from error
+        raise StoredDataInvalidError("a receipt names a revision that is not there") from error
+    if not heads:
+        raise StoredDataInvalidError("a receipt names no revision")
+    return heads

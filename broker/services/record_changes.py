@@ -66,7 +66,6 @@ class RecordChanges:
             request,
             ARCHIVE,
             lambda record, stamp: lifecycle.archived(record, reason=_reason(request), stamp=stamp),
-            graph=True,
         )
 
     async def unarchive(self, call: Call, request: ChangeRecord) -> Written:
@@ -147,7 +146,6 @@ class RecordChanges:
                 decide=decide,
                 record_ids=(request.record_id,),
                 revisions=(source,),
-                graph=True,
             ),
         )
 
@@ -212,7 +210,6 @@ class RecordChanges:
         change: Change,
         *,
         admit: Admit = lambda _revision, _authorized: None,
-        graph: bool = False,
         fields: dict[str, object] | None = None,
     ) -> Written:
         """Write the head that a pure change makes of the one expected."""
@@ -232,7 +229,6 @@ class RecordChanges:
                 decide=decide,
                 admit=admit,
                 record_ids=(request.record_id,),
-                graph=graph,
             ),
         )
 

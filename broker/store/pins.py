@@ -1,19 +1,23 @@
 """Keeps pins in schema ``knowledge``."""
 
 import asyncio
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from sqlalchemy import Row, and_, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ColumnElement, Row, Text, and_, any_, bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.domain.errors import StorageUnavailableError
-from broker.domain.ports import Pin
+from broker.domain.ports import Pin, PinQuery
 from broker.store.schema import pins
 from providers.model import ResourceIdentity
 
 TIMEOUT_SECONDS: Final = 5.0
+_COLUMNS: Final = tuple(column.name for column in pins.columns)
+_AT_ONCE: Final = 500
+"""So many rows are read into pins before other calls get their turn."""
 
 
 class PostgresPinStore:
@@ -39,6 +43,22 @@ class PostgresPinStore:
             raise _unavailable() from error
         return None if row is None else _pin(row)
 
+    async def list(self, query: PinQuery) -> tuple[Pin, ...]:
+        """Return the first committed pins that are wanted, by run id."""
+        statement = (
+            select(pins).where(and_(*_conditions(query))).order_by(pins.c.run_id).limit(query.limit)
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.connect() as connection:
+                rows = (await connection.execute(statement)).all()
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise _unavailable() from error
+        found: list[Pin] = []
+        for start in range(0, len(rows), _AT_ONCE):
+            found += map(_pin, rows[start : start + _AT_ONCE])
+            await asyncio.sleep(0)
+        return tuple(found)
+
     async def insert_if_absent(self, pin: Pin) -> Pin:
         """Insert a pin unless the run has one; return the one that is committed."""
         statement = insert(pins).values(_values(pin)).on_conflict_do_nothing()
@@ -51,6 +71,17 @@ class PostgresPinStore:
         if committed is None:
             raise _unavailable()
         return committed
+
+
+def _conditions(query: PinQuery) -> Iterator[ColumnElement[bool]]:
+    yield pins.c.tenant_id == query.tenant_id
+    yield pins.c.project_id == query.project_id
+    if query.run_ids:
+        yield pins.c.run_id == any_(bindparam("run_ids", list(query.run_ids), ARRAY(Text)))
+    if query.committed_from is not None:
+        yield pins.c.create_time >= query.committed_from
+    if query.committed_before is not None:
+        yield pins.c.create_time < query.committed_before
 
 
 def _values(pin: Pin) -> dict[str, object]:
@@ -72,23 +103,10 @@ def _values(pin: Pin) -> dict[str, object]:
     }
 
 
-def _pin(row: Row[tuple[object, ...]]) -> Pin:
-    found = row._mapping
-    return Pin(
-        tenant_id=found[pins.c.tenant_id],
-        project_id=found[pins.c.project_id],
-        run_id=found[pins.c.run_id],
-        project_revision=found[pins.c.project_revision],
-        project_configuration_revision=found[pins.c.project_configuration_revision],
-        context_revision=found[pins.c.context_revision],
-        provider_id=found[pins.c.provider_id],
-        adapter_version=found[pins.c.adapter_version],
-        options_schema_version=found[pins.c.options_schema_version],
-        options_revision=found[pins.c.options_revision],
-        resource=ResourceIdentity(found[pins.c.resource_id], found[pins.c.resource_generation]),
-        capabilities=frozenset(found[pins.c.capabilities]),
-        create_time=found[pins.c.create_time],
-    )
+def _pin(row: Row[Any]) -> Pin:
+    found: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
+    resource = ResourceIdentity(found.pop("resource_id"), found.pop("resource_generation"))
+    return Pin(resource=resource, capabilities=frozenset(found.pop("capabilities")), **found)
 
 
 def _unavailable() -> StorageUnavailableError:

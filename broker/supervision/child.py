@@ -1,6 +1,8 @@
 """A process of the supervisor's own, and the line to it."""
 
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from typing import Any, Final
 from broker.supervision.messages import Lines, encode
 
 _CHUNK_BYTES: Final = 64 * 1024
+_PR_SET_PDEATHSIG: Final = 1
+_libc: Final = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Child:
 
         A fresh interpreter runs ``launch.module``, with the number of its end of the line as the
         only argument. It finds the modules that this process finds, also from another directory.
+        One that is frozen when the calling thread ends is thawed, so that it finds its line over.
 
         Raises:
             OSError: no process can be started.
@@ -41,6 +46,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                preexec_fn=_thaw_with_parent,  # noqa: PLW1509 - the supervisor has one thread
             )
         self._line = ours
         self._lines = Lines()
@@ -86,3 +92,11 @@ class Child:
     def close(self) -> None:
         """Close our end of the line."""
         self._line.close()
+
+
+def _thaw_with_parent() -> None:
+    """Have the kernel send SIGCONT when the parent dies; it means nothing to a child that runs.
+
+    A parent that is dead by now needs no look: the child will find its line over.
+    """
+    _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)

@@ -22,9 +22,9 @@ def reserved(setting: str, address: str) -> Iterator[str]:
     """Keep ``host:port`` from here until the context ends; port 0 takes a free one.
 
     Gives the address with its port. Sockets with SO_REUSEPORT of this user may listen there, other
-    programs may not, and no connection goes to the reservation itself, which never listens. A port
-    that anybody listens on is refused, also where that listener would share it: two brokers on one
-    port would each get half of the other's calls.
+    programs may not, and no connection goes to the reservation itself: it listens for one moment,
+    before it is given. A port that anybody listens on is refused, also where that listener would
+    share it: two brokers on one port would each get half of the other's calls.
 
     Args:
         setting: what the error names.
@@ -93,15 +93,33 @@ def _reserve_one(family: int, where: Any, stack: ExitStack) -> int:
     """Reserve one address.
 
     The first socket finds out whether anybody is there: it shares with nobody, but for connections
-    that are over. The second one stays, and shares with sockets that ask for it; it is bound before
-    the first one lets go.
+    that are over, and listens for a moment, which only one can. The second one stays, and shares
+    with sockets that ask for it; it is bound before the first one lets go.
     """
     with socket.socket(family, socket.SOCK_STREAM) as alone:
         alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         alone.bind(where)
+        alone.listen()
         alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         shared = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         port = int(alone.getsockname()[1])
-        shared.bind((where[0], port, *where[2:]))
+        try:
+            shared.bind((where[0], port, *where[2:]))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not where[1]:
+                raise
+            stack.enter_context(_staying(alone))
     return port
+
+
+def _staying(alone: socket.socket) -> socket.socket:
+    """Let the first socket stay in place of the second; return one more descriptor of it.
+
+    Connections that are over, of a listener that did not share, keep the second one out for a
+    minute. The first one goes on to share, but no longer with SO_REUSEADDR. It keeps its port when
+    it stops listening, as the port was asked for by its number.
+    """
+    alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    alone.shutdown(socket.SHUT_RDWR)
+    return alone.dup()

@@ -89,7 +89,10 @@ class Slot:
         """Note the end of the child, and when the next may start."""
         if self.child is None:
             return
-        self._failed(now)
+        if self._serves and code == 0:
+            self._renewed(now)
+        else:
+            self._failed(now)
         write = self._log.warning if code else self._log.info
         write(
             "process_ended",
@@ -125,6 +128,10 @@ class Slot:
     def statuses(self, now: float) -> Mapping[str, bool]:
         """Return what the child told lately about its health."""
         return self._statuses if self.serves(now) else {}
+
+    def _renewed(self, now: float) -> None:
+        """Let the next one start at once: somebody had this one end after it served."""
+        self._failures, self._due = 0, now
 
     def _failed(self, now: float) -> None:
         steady = self._serves and now - self._started >= STEADY_S

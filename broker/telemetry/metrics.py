@@ -1,7 +1,11 @@
 """Counters, gauges and histograms, and the endpoint that shows them."""
 
+import socket
+import threading
 from collections.abc import Callable
+from socketserver import ThreadingMixIn
 from typing import Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import (
     CollectorRegistry,
@@ -11,7 +15,7 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
-    start_http_server,
+    make_wsgi_app,
 )
 
 LOOPBACK: Final = "127.0.0.1"
@@ -82,6 +86,14 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._deliveries = Histogram(
+            "broker_effect_delivery_duration_seconds",
+            "Tries to deliver an accepted effect, by how they came out.",
+            ("outcome",),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+
     def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         Gauge(name, text, registry=self.registry).set_function(read)
 
@@ -116,6 +128,10 @@ class Metrics:
         """Record a round trip to a provider; ``outcome`` is ``ok`` or the name of an error type."""
         self._histogram(self._provider_calls, provider_id, operation, outcome).observe(seconds)
 
+    def delivery(self, outcome: str, seconds: float) -> None:
+        """Record a try to deliver an effect; ``outcome`` is ``delivered`` or a delivery code."""
+        self._histogram(self._deliveries, outcome).observe(seconds)
+
     def _counter(self, parent: Counter, *labels: str) -> Counter:
         child = self._children.get((parent, *labels))
         if not isinstance(child, Counter):
@@ -129,14 +145,34 @@ class Metrics:
         return child
 
 
+class _Quiet(WSGIRequestHandler):
+    """Writes no line for each request."""
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+class _Endpoint(ThreadingMixIn, WSGIServer):
+    """What ``start_http_server`` of the library starts, but for a port that may be shared."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, *, shared: bool) -> None:
+        """Listen, on the first address of the host."""
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, _, _, _, where = found[0]
+        self.allow_reuse_port = shared
+        super().__init__((str(where[0]), port), _Quiet)
+
+
 def serve_metrics(
-    metrics: Metrics, port: int, host: str = LOOPBACK
+    metrics: Metrics, port: int, host: str = LOOPBACK, *, shared: bool = False
 ) -> tuple[int, Callable[[], None]]:
     """Serve the metrics of this process over HTTP; return the port and what stops it.
 
     Port 0 takes a free one. Only loopback unless ``host`` says otherwise. It runs in a thread of
     its own, so it answers also when the event loop does not. Each worker process needs a port of
-    its own.
+    its own; ``shared`` is for one that is kept for it, by a socket that does not listen.
 
     Raises:
         OSError: the port is taken.
@@ -144,7 +180,10 @@ def serve_metrics(
     ProcessCollector(registry=metrics.registry)
     PlatformCollector(registry=metrics.registry)
     GCCollector(registry=metrics.registry)
-    server, thread = start_http_server(port, addr=host, registry=metrics.registry)
+    server = _Endpoint(host, port, shared=shared)
+    server.set_app(make_wsgi_app(metrics.registry))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
 
     def stop() -> None:
         server.shutdown()

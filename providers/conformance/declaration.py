@@ -26,6 +26,8 @@ class StoreFact(StrEnum):
     """``Bench.round_trips`` counts the requests of the bench's provider."""
     CORRUPTIBLE = "corruptible"
     """``Bench.corrupt`` damages one stored record behind the adapter's back."""
+    SKEWABLE = "skewable"
+    """``Bench.skew`` changes the time of the provider's process and not the store's."""
     FULL_SIZE = "full_size"
     """One commit may be as large as clause C-15 allows."""
 

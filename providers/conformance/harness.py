@@ -76,6 +76,13 @@ class Bench(ABC):
         """Damage the stored head so that it does not pass its own check (corruptible)."""
         raise _undone(StoreFact.CORRUPTIBLE)
 
+    async def skew(self, seconds: float) -> None:
+        """Put the time that the provider's process sees so far ahead of the right one (skewable).
+
+        Below 0: behind it. The store's own clock stays right; leaving the bench sets both right.
+        """
+        raise _undone(StoreFact.SKEWABLE)
+
     async def spoil(self, hazard: Hazard) -> None:
         """Make the resource unfit in this way, behind the provider's back."""
         raise NotImplementedError(f"the harness declares {hazard} and does not bring it about")

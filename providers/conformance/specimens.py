@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
+from providers.deliveries import Acknowledgement
 from providers.model import (
     AcceptedEffect,
     BeliefType,
@@ -221,6 +222,11 @@ def effect(sequence: int, *, run_id: str = "run-1", decision_id: str = "d1") -> 
         receipt={"schema_version": 1, "record_id": decision_id, "record_revision": 1},
         accept_time=START,
     )
+
+
+def acknowledgement(sequence: int = 1) -> Acknowledgement:
+    """Make what the events service answers."""
+    return Acknowledgement(fresh("fact"), sequence)
 
 
 def ref(record: Record) -> RevisionRef:

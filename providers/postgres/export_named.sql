@@ -11,6 +11,9 @@ reached AS (
         FROM memory.revisions AS v
         WHERE v.tenant_id = $1 AND v.project_id = $2 AND v.record_id = c.record_id
             AND v.superseded_by_record_id IS NOT NULL
+        -- Keeps it a look-up for each record, by the index that has this order.
+        ORDER BY v.revision
+        OFFSET 0
     ) AS l
     CROSS JOIN LATERAL (
         SELECT r.*

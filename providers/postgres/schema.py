@@ -238,12 +238,13 @@ EFFECTS = Table(
         text("sequence"),
         postgresql_where=text("NOT delivered"),
     ),
-    Index("effects_unscoped", *_searched("POSIX", "tenant_id", "receipt_id")),
+    Index("effects_unscoped", *_searched("ucs_basic", "tenant_id", "receipt_id")),
 )
 """Accepted effects. Only the last six columns ever change: where the delivery stands, and the
 acknowledgement (which an effect that was marked delivered before there was one lacks).
 
-The indexes are under another collation for the reason that those of the records are: what is
-pending is found without a walk through what is delivered, and only by it. ``effects_unscoped``
-serves ``UnscopedEffects`` alone and is the one index that does not begin with the project.
+The indexes are under other collations for the reason that those of the records are: each serves
+one look-up, whatever the statistics say. ``effects_pending`` finds what is to be delivered without
+a walk through what is delivered; ``effects_unscoped`` serves ``UnscopedEffects`` alone, and has no
+project in it.
 """

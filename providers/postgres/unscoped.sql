@@ -10,7 +10,7 @@ FROM memory.resource AS m
 LEFT JOIN LATERAL (
     SELECT u.*
     FROM memory.effects AS u
-    WHERE u.tenant_id COLLATE "POSIX" = $1 AND u.receipt_id COLLATE "POSIX" = $2
+    WHERE u.tenant_id COLLATE "ucs_basic" = $1 AND u.receipt_id COLLATE "ucs_basic" = $2
         AND u.receipt ->> 'issuer' = $3 AND u.receipt ->> 'subject' = $4
     ORDER BY u.project_id
     LIMIT 1

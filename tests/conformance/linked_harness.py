@@ -8,11 +8,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from providers.conformance.declaration import Declaration, StoreFact
 from providers.conformance.harness import Bench, Harness
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
+from providers.deliveries import (
+    Acknowledgement,
+    Acquired,
+    AcquireRequest,
+    EffectFound,
+    EffectRequest,
+    LeaseRequest,
+    PendingEffects,
+    PendingEffectsRequest,
+)
 from providers.errors import (
     OutcomeUnknownError,
     ProviderTimeoutError,
@@ -22,6 +33,10 @@ from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
     CommitOutcome,
+    Export,
+    ExportRequest,
+    KeyQuery,
+    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,
@@ -30,6 +45,7 @@ from providers.requests import (
     SearchPage,
     SearchRequest,
 )
+from providers.rules import check_code
 from tests.conformance import reference_harness
 from tests.conformance.reference_harness import RESOURCE, ReferenceBench
 
@@ -83,6 +99,16 @@ class Link:
         except TimeoutError as error:
             raise ProviderTimeoutError("no reply in time") from error
 
+    async def write(self, call: Callable[[], Awaitable[T]], *, timeout: float) -> T:
+        """Carry a write: once it was sent, no reply means that nobody knows."""
+        sent = self.trips
+        try:
+            return await self.carry(call, timeout=timeout)
+        except ProviderTimeoutError as error:
+            if self.trips == sent:
+                raise
+            raise OutcomeUnknownError("sent, and no reply in time") from error
+
     async def exchange(self, call: Callable[[], Awaitable[T]]) -> T:
         if not self.server.up:
             raise ProviderUnavailableError("the server is down")
@@ -130,17 +156,51 @@ class LinkedProvider(ReferenceMemoryProvider):
         call = super().search
         return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
 
+    async def export(self, request: ExportRequest, *, timeout: float) -> Export:
+        self._check_open()
+        call = super().export
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def tombstones(self, request: KeyQuery, *, timeout: float) -> KeysFound:
+        self._check_open()
+        call = super().tombstones
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def effect(self, request: EffectRequest, *, timeout: float) -> EffectFound:
+        self._check_open()
+        call = super().effect
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def pending_effects(
+        self, request: PendingEffectsRequest, *, timeout: float
+    ) -> PendingEffects:
+        self._check_open()
+        call = super().pending_effects
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         self._check_open()
         self._check_rules(write_set)
         call = super().commit
-        sent = self._link.trips
-        try:
-            return await self._link.carry(lambda: call(write_set, timeout=timeout), timeout=timeout)
-        except ProviderTimeoutError as error:
-            if self._link.trips == sent:
-                raise
-            raise OutcomeUnknownError("sent, and no reply in time") from error
+        return await self._link.write(lambda: call(write_set, timeout=timeout), timeout=timeout)
+
+    async def acquire(self, request: AcquireRequest, *, timeout: float) -> Acquired:
+        self._check_open()
+        call = super().acquire
+        return await self._link.write(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def acknowledge(
+        self, request: LeaseRequest, *, acknowledgement: Acknowledgement, timeout: float
+    ) -> bool:
+        self._check_open()
+        call = partial(super().acknowledge, acknowledgement=acknowledgement)
+        return await self._link.write(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def release(self, request: LeaseRequest, *, code: str, timeout: float) -> bool:
+        self._check_open()
+        check_code(code)
+        call = partial(super().release, code=code)
+        return await self._link.write(lambda: call(request, timeout=timeout), timeout=timeout)
 
 
 class LinkedBench(ReferenceBench):
@@ -191,4 +251,8 @@ class LinkedHarness(Harness):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Bench]:
-        yield LinkedBench(self._make)
+        bench = LinkedBench(self._make)
+        try:
+            yield bench
+        finally:
+            bench.clock.right()

@@ -14,6 +14,7 @@ from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
 from providers.postgres.negotiate import ABSENT, CAPABILITIES
 from providers.postgres.provider import PostgresMemoryProvider
+from tests.conformance.process_clock import ProcessClock
 from tests.fixtures.postgres import DSN_VARIABLE, RESOURCE, Database, PostgresBackend
 from tests.fixtures.postgres_faults import restart, send
 from tests.fixtures.postgres_proxy import PostgresProxy, proxied
@@ -56,6 +57,7 @@ class PostgresBench(Bench):
         dsn = proxy.dsn(database.runtime_dsn)
         self._provider = PostgresMemoryProvider(database.options(dsn=dsn))
         self._others: list[PostgresMemoryProvider] = []
+        self._clock = ProcessClock("providers.postgres")
 
     @property
     def declaration(self) -> Declaration:
@@ -97,12 +99,16 @@ class PostgresBench(Bench):
             _CORRUPT.format(tenant=project.tenant_id, project=project.project_id, record=record_id)
         )
 
+    async def skew(self, seconds: float) -> None:
+        self._clock.skew(seconds)
+
     async def spoil(self, hazard: Hazard) -> None:
         names = {"role": self._database.runtime_role, "name": self._database.name}
         await self._execute(_SPOIL[hazard].format(**names))
 
     async def close(self) -> None:
         """Undo faults and close the providers."""
+        self._clock.right()
         if self._backend.server is not None:
             self._signal(signal.SIGCONT)
         for provider in (self._provider, *self._others):

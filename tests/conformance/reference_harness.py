@@ -10,15 +10,18 @@ from providers.conformance.harness import Bench, Harness
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
+from tests.conformance.process_clock import ProcessClock
 
 RESOURCE = ResourceIdentity("reference-resource", 1)
+PLANTED = "tests.conformance.planted"
+"""Where subclasses are that look at the wrong clock. The store itself is in other modules."""
 IN_PROCESS = "it lives in one process's memory"
 
 DECLARATION = Declaration(
     backend="reference",
     capabilities=reference.CAPABILITIES,
     absent_capabilities=reference.ABSENT,
-    facts=frozenset({StoreFact.CORRUPTIBLE, StoreFact.FULL_SIZE}),
+    facts=frozenset({StoreFact.CORRUPTIBLE, StoreFact.SKEWABLE, StoreFact.FULL_SIZE}),
     absent_facts=dict.fromkeys(
         (
             StoreFact.DURABLE,
@@ -39,6 +42,7 @@ class ReferenceBench(Bench):
         self.store = ReferenceStore(marker=RESOURCE)
         self._make = make
         self._provider = make(self.store, RESOURCE)
+        self.clock = ProcessClock(PLANTED)
 
     @property
     def declaration(self) -> Declaration:
@@ -54,6 +58,9 @@ class ReferenceBench(Bench):
 
     async def another(self) -> IMemoryProvider:
         return self._make(self.store, RESOURCE)
+
+    async def skew(self, seconds: float) -> None:
+        self.clock.skew(seconds)
 
     async def spoil(self, hazard: Hazard) -> None:
         spoiled = {
@@ -82,5 +89,8 @@ class ReferenceHarness(Harness):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Bench]:
         bench = ReferenceBench(self._make)
-        yield bench
+        try:
+            yield bench
+        finally:
+            bench.clock.right()
         await bench.provider.close()

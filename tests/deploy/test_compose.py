@@ -16,6 +16,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from broker.config import verify_dsn
+from broker.devstack.events.journal import Journal
 from providers.errors import ProviderError
 from providers.postgres.options import PostgresOptions
 from providers.postgres.provider import PostgresMemoryProvider
@@ -26,6 +27,11 @@ from tests.deploy.operator import Operator
 SERVICES = compose()["services"]
 OURS = ("migrate", "init-resource", "dev")
 SOCKETS = "/var/run/postgresql"
+DSNS = {
+    "migration_dsn": "broker_migrator",
+    "runtime_dsn": "broker_runtime",
+    "events_dsn": "broker_events",
+}
 
 
 def test_the_schema_of_compose_accepts_it() -> None:
@@ -105,7 +111,7 @@ def test_secrets_are_drawn_for_what_compose_names(secrets: Path) -> None:
 def test_addresses_lead_to_the_socket(secrets: Path) -> None:
     mounts = [volume.get("target") for volume in SERVICES["dev"]["volumes"][1:]]
     assert mounts == [SOCKETS]
-    for name, role in (("migration_dsn", "broker_migrator"), ("runtime_dsn", "broker_runtime")):
+    for name, role in DSNS.items():
         dsn = (secrets / name).read_text()
         verify_dsn(name, dsn)
         parts = urlsplit(dsn)
@@ -118,16 +124,18 @@ def test_addresses_lead_to_the_socket(secrets: Path) -> None:
 
 
 async def test_the_jobs_prepare_the_database_for_dev(newcomer: Operator, secrets: Path) -> None:
-    """roles.sql and passwords.sh as the image runs them, then the commands of the jobs, twice."""
+    """What the image runs, in its order, then the commands of the jobs, twice."""
     mounted = {each.split(":")[1] for each in SERVICES["postgres"]["volumes"][2:]}
     folder = "/docker-entrypoint-initdb.d"
-    assert mounted == {f"{folder}/10-roles.sql", f"{folder}/20-passwords.sh"}
+    scripts = ("10-roles.sql", "15-events.sql", "20-passwords.sh")
+    assert mounted == {f"{folder}/{name}" for name in scripts}
     server = urlsplit(newcomer.server.superuser_dsn)
     here = f"?host={newcomer.server.socket_dir}&port={newcomer.server.port}"
-    for name in ("migration_dsn", "runtime_dsn"):
+    for name in DSNS:
         text = (secrets / name).read_text().replace(f"?host={SOCKETS}", here)
         (secrets / name).write_text(text)
     newcomer.run("roles")
+    newcomer.psql((DEPLOY / "compose" / "events.sql").read_text(), database="postgres")
     script = (DEPLOY / "compose" / "passwords.sh").read_text()
     access = f"PGHOST={server.hostname} PGPORT={server.port} PGPASSWORD={server.password}"
     newcomer.shell(f"export {access}\n" + script.replace("/run/secrets", str(secrets)))
@@ -157,6 +165,9 @@ async def test_the_jobs_prepare_the_database_for_dev(newcomer: Operator, secrets
         pytest.fail(str(error))
     finally:
         await provider.close()
+    journal = Journal((secrets / "events_dsn").read_text())
+    await journal.open()
+    await journal.close()
 
 
 # -------------------- the health check of dev

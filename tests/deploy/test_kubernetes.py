@@ -221,6 +221,7 @@ def test_the_broker_takes_the_settings(tmp_path: Path) -> None:
         "tls.crt": b"".join(each.bytes() for each in certificate.cert_chain_pems),
         "tls.key": certificate.private_key_pem.bytes(),
         "owner-ca.crt": authority.cert_pem.bytes(),
+        "events-ca.crt": authority.cert_pem.bytes(),
     }
     for name, content in written.items():
         (tmp_path / name).write_bytes(content)

@@ -96,9 +96,8 @@ MUTANTS = (
     Mutant(
         name="a replay is answered from the head",
         file="broker/services/head_writer.py",
-        right="            settled.loaded.revisions[ref], settled.loaded.heads[ref.record_id]",
-        wrong="            settled.loaded.heads[ref.record_id].current, "
-        "settled.loaded.heads[ref.record_id]",
+        right="            Record(loaded.revisions[ref], ",
+        wrong="            Record(loaded.heads[ref.record_id].current, ",
         tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),
     Mutant(
@@ -164,9 +163,10 @@ MUTANTS = (
     Mutant(
         name="a replay needs no check of its own",
         file="broker/services/access.py",
-        right="        loaded, _ = await self._load(access, named)\n",
+        right="        loaded, third = await self._load(access, named)\n",
         wrong="""\
         loaded = await access.bound.provider.load(named, timeout=access.timeout())
+        third = access.authorized
 """,
         tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),

@@ -70,6 +70,13 @@ def test_what_is_no_chain_of_the_key_is_refused(content: bytes, said: str, tmp_p
         check_chain(written(tmp_path, content), key)
 
 
+def test_a_certificate_that_is_not_valid_yet_is_refused(tmp_path: Path) -> None:
+    early = CA.issue_cert("broker.test", not_before=datetime.now(UTC) + timedelta(days=1))
+    key = check_key(written(tmp_path, early.private_key_pem.bytes()))
+    with pytest.raises(CertificateError, match="valid from 2"):
+        check_chain(written(tmp_path, chain_of(early)), key)
+
+
 def test_an_expired_certificate_is_refused(tmp_path: Path) -> None:
     key = check_key(written(tmp_path, EXPIRED.private_key_pem.bytes()))
     with pytest.raises(CertificateError, match="expired on 2"):

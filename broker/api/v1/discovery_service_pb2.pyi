@@ -51,7 +51,10 @@ class SearchProjectRequest(_message.Message):
     importance_max: _builtins.float
     """As in SearchRecordsRequest."""
     page_size: _builtins.int
-    """0 means 50, more than 100 means 100, negative is refused. A page holds fewer when it would exceed 3 MiB."""
+    """0 means 50, more than 100 means 100, negative is refused. A page holds fewer when it would exceed 3 MiB. Copies of
+    one record with the same update time on several resources are never on two pages: a page may hold more for their
+    sake, and where they alone exceed 3 MiB the call is refused (REPLY_TOO_LARGE).
+    """
     page_token: _builtins.str
     """The `next_page_token` of the page before, at most 512 characters, with the same request but for `page_size`. Empty:
     from the start.
@@ -66,7 +69,7 @@ class SearchProjectRequest(_message.Message):
 
     @_builtins.property
     def pinned_from(self) -> _timestamp_pb2.Timestamp:
-        """Only runs pinned at this time or later."""
+        """Only runs pinned at this time or later. A run that is named and pinned at another time is left out."""
 
     @_builtins.property
     def pinned_before(self) -> _timestamp_pb2.Timestamp:

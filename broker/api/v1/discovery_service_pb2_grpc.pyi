@@ -39,13 +39,15 @@ class DiscoveryServiceStub:
     def __new__(cls, channel: _aio.Channel) -> DiscoveryServiceAsyncStub: ...
     SearchProject: _grpc.UnaryUnaryMultiCallable[_discovery_service_pb2.SearchProjectRequest, _discovery_service_pb2.SearchProjectResponse]
     """Searches the records of all agents of a project over the providers of all its pinned runs, side by side; those
-    updated last come first, then by record id. It pins nothing. Everything it needs has to be there: one run whose
-    selection, provider or resource does not fit its pin fails the call, and the error names the run. Records that do not
-    change are neither skipped nor repeated from page to page, whatever is written meanwhile. Deadline 20 s. Heavy, as in
-    TransferService. Errors: TOKEN_BOUND, PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID,
-    RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED, PROVIDER_SELECTION_INVALID,
-    BINDING_MISMATCH, BINDING_MISSING (a run named is not pinned), CAPABILITY_MISSING; with all of these the metadata
-    holds `run_id`.
+    updated last come first, then by record id. It pins nothing; without a pinned run nothing is found. Everything it
+    needs has to be there: one run whose selection, provider or resource does not fit its pin fails the call, and the
+    error names the run. Records that do not change are neither skipped nor repeated from page to page, whatever is
+    written meanwhile; a run that is pinned meanwhile to one more resource adds what lies behind the place reached, so
+    give `pinned_before` where that matters. Deadline 20 s. Heavy, as in TransferService. Errors: TOKEN_BOUND,
+    PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID, REPLY_TOO_LARGE (see `page_size`); and with
+    `run_id` among the metadata RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED,
+    PROVIDER_SELECTION_INVALID, PROVIDER_NEGOTIATION_FAILED, BINDING_MISMATCH, BINDING_MISSING (a run named is not
+    pinned), CAPABILITY_MISSING and PROVIDER_UNAVAILABLE. Where several runs share what failed, it is the first by id.
     """
 
 @_typing.type_check_only
@@ -59,13 +61,15 @@ class DiscoveryServiceAsyncStub(DiscoveryServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     SearchProject: _aio.UnaryUnaryMultiCallable[_discovery_service_pb2.SearchProjectRequest, _discovery_service_pb2.SearchProjectResponse]  # type: ignore[assignment]
     """Searches the records of all agents of a project over the providers of all its pinned runs, side by side; those
-    updated last come first, then by record id. It pins nothing. Everything it needs has to be there: one run whose
-    selection, provider or resource does not fit its pin fails the call, and the error names the run. Records that do not
-    change are neither skipped nor repeated from page to page, whatever is written meanwhile. Deadline 20 s. Heavy, as in
-    TransferService. Errors: TOKEN_BOUND, PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID,
-    RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED, PROVIDER_SELECTION_INVALID,
-    BINDING_MISMATCH, BINDING_MISSING (a run named is not pinned), CAPABILITY_MISSING; with all of these the metadata
-    holds `run_id`.
+    updated last come first, then by record id. It pins nothing; without a pinned run nothing is found. Everything it
+    needs has to be there: one run whose selection, provider or resource does not fit its pin fails the call, and the
+    error names the run. Records that do not change are neither skipped nor repeated from page to page, whatever is
+    written meanwhile; a run that is pinned meanwhile to one more resource adds what lies behind the place reached, so
+    give `pinned_before` where that matters. Deadline 20 s. Heavy, as in TransferService. Errors: TOKEN_BOUND,
+    PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID, REPLY_TOO_LARGE (see `page_size`); and with
+    `run_id` among the metadata RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED,
+    PROVIDER_SELECTION_INVALID, PROVIDER_NEGOTIATION_FAILED, BINDING_MISMATCH, BINDING_MISSING (a run named is not
+    pinned), CAPABILITY_MISSING and PROVIDER_UNAVAILABLE. Where several runs share what failed, it is the first by id.
     """
 
 class DiscoveryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -82,13 +86,15 @@ class DiscoveryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_service_pb2.SearchProjectResponse, _abc.Awaitable[_discovery_service_pb2.SearchProjectResponse]]:
         """Searches the records of all agents of a project over the providers of all its pinned runs, side by side; those
-        updated last come first, then by record id. It pins nothing. Everything it needs has to be there: one run whose
-        selection, provider or resource does not fit its pin fails the call, and the error names the run. Records that do not
-        change are neither skipped nor repeated from page to page, whatever is written meanwhile. Deadline 20 s. Heavy, as in
-        TransferService. Errors: TOKEN_BOUND, PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID,
-        RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED, PROVIDER_SELECTION_INVALID,
-        BINDING_MISMATCH, BINDING_MISSING (a run named is not pinned), CAPABILITY_MISSING; with all of these the metadata
-        holds `run_id`.
+        updated last come first, then by record id. It pins nothing; without a pinned run nothing is found. Everything it
+        needs has to be there: one run whose selection, provider or resource does not fit its pin fails the call, and the
+        error names the run. Records that do not change are neither skipped nor repeated from page to page, whatever is
+        written meanwhile; a run that is pinned meanwhile to one more resource adds what lies behind the place reached, so
+        give `pinned_before` where that matters. Deadline 20 s. Heavy, as in TransferService. Errors: TOKEN_BOUND,
+        PROJECT_TOO_LARGE (narrow it by run ids or time), PAGE_TOKEN_INVALID, REPLY_TOO_LARGE (see `page_size`); and with
+        `run_id` among the metadata RUN_SELECTION_NOT_FOUND, RUN_SELECTION_INVALID, RUN_SELECTION_CHANGED,
+        PROVIDER_SELECTION_INVALID, PROVIDER_NEGOTIATION_FAILED, BINDING_MISMATCH, BINDING_MISSING (a run named is not
+        pinned), CAPABILITY_MISSING and PROVIDER_UNAVAILABLE. Where several runs share what failed, it is the first by id.
         """
 
 def add_DiscoveryServiceServicer_to_server(servicer: DiscoveryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -7,11 +7,12 @@ from typing import Self
 
 import grpc
 
-from broker.devstack.owner.servicer import ProjectsConfigServicer
+from broker.devstack.owner.servicer import RUN_IDS_MAX, ProjectsConfigServicer
 from broker.owners.v1 import projects_config_service_pb2_grpc as pb_grpc
 
 HOST = "127.0.0.1"
-ANSWER_BYTES_MAX = 256 * 1024
+ANSWER_BYTES_MAX = 256 * 1024 + RUN_IDS_MAX * 4 * 1024
+"""The contract's limit of an answer about as many runs as may be asked for."""
 METADATA_BYTES_MAX = 64 * 1024
 
 _OPTIONS = (

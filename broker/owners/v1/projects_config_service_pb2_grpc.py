@@ -29,8 +29,9 @@ class ProjectsConfigServiceStub:
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
-    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
+    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
@@ -64,8 +65,9 @@ class ProjectsConfigServiceServicer:
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
-    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
+    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
@@ -124,8 +126,9 @@ class ProjectsConfigService:
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB. The broker
-    waits 2 s by default, never longer than its own caller. This release of the broker calls GetRunAuthority only.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
+    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
+    asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
     project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any

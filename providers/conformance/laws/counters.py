@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
+from providers.conformance.delivery_steps import pending
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
 from providers.conformance.steps import (
@@ -17,7 +18,14 @@ from providers.conformance.steps import (
 )
 from providers.interface import IMemoryProvider
 from providers.model import ChangeKind, ProjectKey, Record, State, Trust, WriteSet
-from providers.requests import Committed, Contended, GraphConflict, Replayed, StaleRevision
+from providers.requests import (
+    AlreadyExists,
+    Committed,
+    Contended,
+    GraphConflict,
+    Replayed,
+    StaleRevision,
+)
 
 RACERS = 20
 COUNTER_ROUNDS = 3
@@ -207,14 +215,67 @@ async def promote_all_or_nothing(bench: Bench) -> None:
     expect.equal(await _stream(provider, project), 1, "the stream after a replay")
 
 
-def _promotion(project: ProjectKey, offered: Record) -> WriteSet:
-    decided = specimens.decision("d1", source_run_id="run-1")
+@law("C-4", "C-13", "C-17", capability=Capability.PROMOTE)
+async def promote_twice_one_effect(bench: Bench) -> None:
+    """004-71, 004-75: whoever promotes again, with the same key or another, makes no second one."""
+    project, provider = bench.project(), bench.provider
+    offered = specimens.proposal("p1")
+    await committed(provider, specimens.create(project, offered))
+    good = _promotion(project, offered)
+    both = (provider, await bench.another())
+    outcomes = await gathered(settled(both[n % 2], good) for n in range(RACERS))
+    expect.exactly(1, outcomes, Committed, "promotions with one key")
+    replays = [each for each in outcomes if each != Committed()]
+    expect.equal(replays, [Replayed(good.receipt)] * (RACERS - 1), "the other answers")
+    late = replace(specimens.effect(2), receipt_id=specimens.fresh("effect"))
+    other = replace(
+        specimens.keyed(_promotion(project, offered, "d2"), key="another key"), effect=late
+    )
+    expect.equal(await commit(provider, other), StaleRevision("p1", 2), "promoted by another key")
+    await nothing_of(provider, other, known=[good.heads[0].record])
+    expect.equal(await _stream(provider, project), 1, "the stream")
+    if Capability.DELIVERY in bench.declaration.capabilities:
+        page = await pending(provider, project)
+        expect.equal([each.effect for each in page.effects], [good.effect], "the effects")
+
+
+@law("C-3", "C-5", "C-17", capability=Capability.PROMOTE)
+async def effect_receipt_id_is_new(bench: Bench) -> None:
+    """004-71, 004-72: a receipt id that is in use refuses the promotion and is named."""
+    project, provider = bench.project(), bench.provider
+    first = specimens.effect(1)
+    await committed(provider, specimens.write(project, effect=first))
+    for sequence, run_id in ((2, "run-1"), (1, "run-2"), (7, "run-2")):
+        again = replace(first, sequence=sequence, run_id=run_id)
+        made = specimens.decision("d1")
+        refused = specimens.create(project, made, effect=again, **specimens.claiming("d1", "k"))
+        outcome = await commit(provider, refused)
+        expect.equal(outcome, AlreadyExists(first.receipt_id), f"at {sequence} of {run_id}")
+        await nothing_of(provider, refused)
+        expect.equal(await _stream(provider, project, "run-2"), 0, "the other run's counter")
+    expect.equal(await _stream(provider, project), 1, "the run's counter")
+    taken = specimens.create(project, specimens.decision("d2"), **specimens.claiming("d2", "k"))
+    await committed(provider, taken)
+    claiming = specimens.write(
+        project, effect=replace(first, sequence=2), **specimens.claiming("d9", "k")
+    )
+    expect.equal(
+        await commit(provider, claiming), AlreadyExists(first.receipt_id), "before a claim"
+    )
+    clash = specimens.create(project, specimens.decision("d2"), effect=replace(first, sequence=2))
+    expect.equal(await commit(provider, clash), AlreadyExists("d2"), "after a record's own id")
+    for elsewhere in (bench.project("p2"), bench.project(tenant_id="t2")):
+        await committed(provider, specimens.write(elsewhere, effect=first))
+
+
+def _promotion(project: ProjectKey, offered: Record, decision_id: str = "d1") -> WriteSet:
+    decided = specimens.decision(decision_id, source_run_id="run-1")
     promoted = specimens.after(
         offered,
         state=State.PROMOTED,
         trust=Trust.APPROVED,
         change_kind=ChangeKind.PROPOSAL_PROMOTED,
-        promoted_decision_id="d1",
+        promoted_decision_id=decision_id,
     )
     return specimens.write(
         project,

@@ -6,6 +6,7 @@ from functools import partial
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
+from providers.conformance.calls import CALLS
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
@@ -15,9 +16,7 @@ from providers.conformance.steps import (
     committed,
     head,
     load,
-    page,
     persist,
-    search,
     stored,
 )
 from providers.errors import (
@@ -83,12 +82,11 @@ async def use_after_close(bench: Bench) -> None:
         "load": lambda: load(provider, project, "r1"),
         "commit": lambda: commit(provider, late),
     }
-    if Capability.REVISIONS in bench.declaration.capabilities:
-        calls["revisions"] = lambda: page(provider, project, "r1")
-    if Capability.SEARCH in bench.declaration.capabilities:
-        calls["search"] = lambda: search(provider, project)
-    for name, call in calls.items():
-        await expect.raises(call(), ProviderClosedError, what=f"{name} after close")
+    for capability in bench.declaration.capabilities:
+        for name, call in CALLS.get(capability, {}).items():
+            calls[name] = partial(call, provider, project)
+    for name, asked in calls.items():
+        await expect.raises(asked(), ProviderClosedError, what=f"{name} after close")
     expect.equal(await head(bench.provider, project, "r2"), None, "a record written after close")
 
 

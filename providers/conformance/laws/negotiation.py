@@ -1,35 +1,21 @@
 """What a provider says of itself, and when it refuses the resource."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
+from providers.conformance.calls import CALLS
 from providers.conformance.declaration import MARKER_HAZARDS, Hazard
 from providers.conformance.harness import Bench
 from providers.conformance.law import Law, law
-from providers.conformance.steps import SECONDS, commit, load, page, search
-from providers.deliveries import (
-    Acknowledgement,
-    AcquireRequest,
-    EffectRequest,
-    LeaseRequest,
-    PendingEffectsRequest,
-)
+from providers.conformance.steps import SECONDS, commit, load, search
 from providers.errors import (
     CapabilityMissingError,
     NegotiationRefusedError,
     ResourceMismatchError,
 )
-from providers.interface import IMemoryProvider
 from providers.model import ProjectKey
-from providers.requests import (
-    CandidatesRequest,
-)
-
-NO_LEASE = "no lease"
-
-Call = Callable[[IMemoryProvider, ProjectKey], Awaitable[object]]
 
 
 @law("N-2", "N-5", capability=Capability.READ)
@@ -53,7 +39,7 @@ async def undeclared_capability_is_refused(bench: Bench) -> None:
     """004-22: a method of a capability that is not declared raises, and nothing is written."""
     project = bench.project()
     for capability in sorted(bench.declaration.absent_capabilities):
-        for name, call in _CALLS.get(capability, {}).items():
+        for name, call in CALLS.get(capability, {}).items():
             await expect.raises(
                 call(bench.provider, project),
                 CapabilityMissingError,
@@ -61,69 +47,6 @@ async def undeclared_capability_is_refused(bench: Bench) -> None:
             )
     loaded = await load(bench.provider, project, "d1", stream_run_id="run-1")
     expect.equal((dict(loaded.heads), loaded.stream), ({}, 0), "what refused calls left")
-
-
-async def _search(provider: IMemoryProvider, project: ProjectKey) -> object:
-    return await search(provider, project)
-
-
-async def _candidates(provider: IMemoryProvider, project: ProjectKey) -> object:
-    request = CandidatesRequest(project=project, agent_id="a1", run_id="run-1", limit=10)
-    return await provider.candidates(request, timeout=SECONDS)
-
-
-async def _revisions(provider: IMemoryProvider, project: ProjectKey) -> object:
-    return await page(provider, project, "r1")
-
-
-async def _promote(provider: IMemoryProvider, project: ProjectKey) -> object:
-    accepted = specimens.create(project, specimens.decision("d1"), effect=specimens.effect(1))
-    return await commit(provider, accepted)
-
-
-async def _acquire(provider: IMemoryProvider, project: ProjectKey) -> object:
-    request = AcquireRequest(project=project, run_id="run-1", receipt_id="e1", lease_ms=1000)
-    return await provider.acquire(request, timeout=SECONDS)
-
-
-async def _acknowledge(provider: IMemoryProvider, project: ProjectKey) -> object:
-    acknowledgement = Acknowledgement("fact-1", 1)
-    return await provider.acknowledge(
-        _lease(project), acknowledgement=acknowledgement, timeout=SECONDS
-    )
-
-
-async def _release(provider: IMemoryProvider, project: ProjectKey) -> object:
-    return await provider.release(_lease(project), code="busy", timeout=SECONDS)
-
-
-async def _effect(provider: IMemoryProvider, project: ProjectKey) -> object:
-    request = EffectRequest(project=project, run_id="run-1", receipt_id="e1")
-    return await provider.effect(request, timeout=SECONDS)
-
-
-async def _pending(provider: IMemoryProvider, project: ProjectKey) -> object:
-    request = PendingEffectsRequest(project=project, run_id="run-1", after_sequence=0, limit=10)
-    return await provider.pending_effects(request, timeout=SECONDS)
-
-
-def _lease(project: ProjectKey) -> LeaseRequest:
-    return LeaseRequest(project=project, run_id="run-1", receipt_id="e1", token=NO_LEASE)
-
-
-_CALLS: Mapping[Capability, Mapping[str, Call]] = {
-    Capability.SEARCH: {"search": _search},
-    Capability.COMPOSE: {"candidates": _candidates},
-    Capability.REVISIONS: {"revisions": _revisions},
-    Capability.PROMOTE: {"a commit with an effect": _promote},
-    Capability.DELIVERY: {
-        "acquire": _acquire,
-        "acknowledge": _acknowledge,
-        "release": _release,
-        "effect": _effect,
-        "pending_effects": _pending,
-    },
-}
 
 
 def _refuses(hazard: Hazard) -> Law:
@@ -172,13 +95,14 @@ async def _expect_no_service(bench: Bench, project: ProjectKey) -> None:
         "commit": lambda: commit(bench.provider, late),
         "ready": lambda: bench.provider.ready(timeout=SECONDS),
     }
-    if Capability.REVISIONS in bench.declaration.capabilities:
-        calls["revisions"] = lambda: page(bench.provider, project, "r1")
+    for capability in bench.declaration.capabilities:
+        for name, call in CALLS.get(capability, {}).items():
+            calls[name] = partial(call, bench.provider, project)
     if Capability.SEARCH in bench.declaration.capabilities:
         for text in (None, "va", "Java", "\0"):
             calls[f"search for {text!r}"] = partial(search, bench.provider, project, text=text)
-    for name, call in calls.items():
-        await expect.raises(call(), ResourceMismatchError, what=f"{name} on another resource")
+    for name, asked in calls.items():
+        await expect.raises(asked(), ResourceMismatchError, what=f"{name} on another resource")
 
 
 REFUSALS = tuple(_refuses(hazard) for hazard in Hazard)

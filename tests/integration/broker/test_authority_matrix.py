@@ -1,7 +1,8 @@
 """Whatever is wrong with a caller or with what the owner says: one refusal, and nothing was done.
 
-Every row calls every RPC of RecordService and BindingService; what a row of grants is to
-ListProviders, which needs another permission, stands in test_bindings.py. Each proves code, reason
+Every row calls every RPC of RecordService and BindingService, and SearchProject unless the token is
+bound; what a row of grants is to ListProviders, which needs another permission, stands in
+test_bindings.py. Each proves code, reason
 and metadata, how often the owner was asked, that no provider was asked and that no row of a
 provider was written.
 """
@@ -42,7 +43,7 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.forged_tokens import Signer, assemble
 from tests.fixtures.identity import KID
 from tests.fixtures.owner_answers import padded
-from tests.fixtures.record_calls import GET, LIST_PROVIDERS, outcomes
+from tests.fixtures.record_calls import GET, LIST_PROVIDERS, SEARCH_PROJECT, outcomes
 
 __all__ = ["ground"]
 
@@ -341,13 +342,22 @@ OWNER_ROWS: Final = (
 )
 
 
+BOUND: Final = (project_bound, run_bound)
+"""Tokens that SearchProject refuses for what they are."""
+
 OF_A_RUN: Final = {"run_bound_elsewhere", "run_bound_in_another_case"}
 """Rows that mean nothing to a call that names no run."""
 
 
+def with_search(row: Row) -> Row:
+    """Call SearchProject too, which needs the permissions of a run and an unbound token."""
+    return row if row.says in BOUND else replace(row, cases=(*row.cases, SEARCH_PROJECT))
+
+
 def with_providers(row: Row) -> Row:
-    """Call ListProviders too."""
-    return replace(row, cases=(*row.cases, LIST_PROVIDERS))
+    """Call the two RPCs that name no run too."""
+    wider = with_search(row)
+    return replace(wider, cases=(*wider.cases, LIST_PROVIDERS))
 
 
 @pytest.mark.parametrize("row", TOKEN_ROWS, ids=lambda row: row.name)
@@ -360,7 +370,7 @@ async def test_token(ground: Ground, row: Row) -> None:
 @pytest.mark.parametrize("row", GRANT_ROWS, ids=lambda row: row.name)
 async def test_grants(ground: Ground, row: Row) -> None:
     """004-05, 004-06, 004-07, 004-08, 004-09, B6: one question, and nothing after it."""
-    await judge(ground, row)
+    await judge(ground, with_search(row))
 
 
 @pytest.mark.parametrize("row", OWNER_ROWS, ids=lambda row: row.name)

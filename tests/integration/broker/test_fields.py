@@ -18,6 +18,7 @@ from tests.fixtures.record_calls import (
     NAMING,
     REVISION,
     RPCS,
+    SEARCH_PROJECT,
     TRANSFERS,
     UPDATE,
     Refused,
@@ -353,7 +354,7 @@ async def test_unknown_fields_are_ignored(stand: Stand) -> None:
 async def test_what_is_no_message(stand: Stand) -> None:
     """004-48: bytes that are no message, or hold text that is no UTF-8, are a bad request."""
     async with stand.channel() as channel:
-        for rpc in (*RPCS, *BINDING_RPCS, *TRANSFERS):
+        for rpc in (*RPCS, *BINDING_RPCS, *TRANSFERS, SEARCH_PROJECT):
             for body in (b"\xff\xff\xff\xff", b"\x0a\x03\x0a\x01\xff"):
                 reply = await raw(channel, method(rpc), body, stand.metadata())
                 assert isinstance(reply, Refused)

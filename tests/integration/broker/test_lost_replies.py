@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import asyncpg
@@ -13,12 +12,12 @@ from grpc import aio
 
 from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand, records
-from tests.fixtures.broker_log import quiet
-from tests.fixtures.own_broker import Settings, own_broker
-from tests.fixtures.postgres import Database, PostgresBackend
+from tests.fixtures.lossy import behind, far, in_front, link, settled, through, written
+from tests.fixtures.own_broker import own_broker
+from tests.fixtures.postgres import Database
 from tests.fixtures.record_requests import Refused, create, new_record, outcome, refused, update
 from tests.fixtures.stored_history import assert_whole, blocked
-from tests.fixtures.tcp_proxy import TcpProxy, proxy_to, proxy_to_dsn
+from tests.fixtures.tcp_proxy import TcpProxy
 
 UNKNOWN = "COMMIT_OUTCOME_UNKNOWN"
 NOTHING_WRITTEN = {"PROVIDER_UNAVAILABLE", "STORAGE_UNAVAILABLE"}
@@ -28,65 +27,7 @@ TERMINATE = """
 """
 
 
-@pytest.fixture
-def in_front(stand: Stand) -> Iterator[TcpProxy]:
-    """A proxy between the client and the broker."""
-    host, _, port = stand.broker.address.rpartition(":")
-    with quiet(stand.broker), proxy_to(host, int(port)) as proxy:
-        yield proxy
-
-
-@pytest.fixture(scope="module")
-def behind(
-    stand: Stand, postgres_backend: PostgresBackend, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Stand, TcpProxy]]:
-    """A broker whose provider reaches PostgreSQL through a proxy; its pins go straight there."""
-    database = asyncio.run(postgres_backend.database())
-
-    with proxy_to_dsn(database.runtime_dsn) as proxy:
-
-        def through_proxy(settings: Settings) -> None:
-            settings["providers"][0]["options"]["dsn"] = proxy.dsn(database.runtime_dsn)
-
-        directory = tmp_path_factory.mktemp("behind")
-        with own_broker(stand, directory, database, through_proxy) as behind_proxy:
-            yield behind_proxy, proxy
-    asyncio.run(postgres_backend.drop(database))
-
-
-@pytest.fixture
-def link(behind: tuple[Stand, TcpProxy]) -> Iterator[TcpProxy]:
-    """The proxy between the broker and PostgreSQL, healthy again afterwards."""
-    with quiet(behind[0].broker):
-        yield behind[1]
-        behind[1].heal()
-
-
-@pytest.fixture
-def far(behind: tuple[Stand, TcpProxy]) -> Stand:
-    """The broker behind ``link``."""
-    return behind[0]
-
-
-def through(proxy: TcpProxy) -> aio.Channel:
-    """Open a channel of its own that leads through a proxy."""
-    options = [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
-    return aio.insecure_channel(proxy.address, options=options)
-
-
-async def written(database: Database, project: str, revisions: int) -> None:
-    """Wait until so many revisions are stored; the test's own time limit bounds it."""
-    query = "SELECT count(*) FROM memory.revisions WHERE project_id = $1"
-    while await database.fetchval(query, project) < revisions:  # noqa: ASYNC110 - as told
-        await asyncio.sleep(0.01)
-
-
-async def settled(call: Any) -> Any:
-    """Return what a call, or its retries with the same key, came to at last."""
-    while isinstance(came := await outcome(call()), Refused):
-        assert came.code is grpc.StatusCode.UNAVAILABLE, came
-        await asyncio.sleep(0.02)
-    return came
+__all__ = ["behind", "far", "in_front", "link"]
 
 
 # -------------------- between the client and the broker

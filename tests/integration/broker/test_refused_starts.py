@@ -43,6 +43,16 @@ def plaintext_owner(settings: Settings) -> None:
     settings["owner"] = {"address": settings["owner"]["address"], "plaintext_loopback": True}
 
 
+def plaintext_events(settings: Settings) -> None:
+    """Call the Events service without TLS, as the development stack does."""
+    given = settings["events"]
+    settings["events"] = {
+        "address": given["address"],
+        "audience": given["audience"],
+        "plaintext_loopback": True,
+    }
+
+
 def changed_dsn(path: Sequence[str | int], change: Callable[[str], str]) -> Change:
     """Change the address below a place in the settings."""
 
@@ -97,6 +107,9 @@ UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("owner", "absent-ca.pem"),
     ),
     "owner_without_a_port": (put("localhost", "owner", "address"), ("owner", "host:port")),
+    "no_events": (lambda settings: settings.pop("events"), ("events",)),
+    "events_in_plaintext": (plaintext_events, ("events.plaintext_loopback",)),
+    "events_without_an_audience": (put("", "events", "audience"), ("events.audience",)),
     "issuer_of_the_development_stack": (
         put("https://dev.invalid", "issuers", 0, "issuer"),
         ("https://dev.invalid",),

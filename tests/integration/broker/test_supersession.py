@@ -250,3 +250,13 @@ async def test_restored_while_it_replaces(desk: Desk) -> None:
         if isinstance(superseded, Refused):
             assert (superseded.code, superseded.reason) == CYCLE
         assert not has_cycle(await links(desk, [one, other]))
+
+
+@pytest.mark.parametrize("rpc", [ARCHIVE, RESTORE])
+async def test_what_makes_no_link_meets_nobody(desk: Desk, rpc: str) -> None:
+    """004-59, 004-60: changes of thirty-two decisions at once; none stands in another's way."""
+    await desk.made()
+    ids = await decisions(desk.stand, desk.project, 32)
+    await asyncio.gather(
+        *(desk.done(rpc, record_id=each, idempotency_key=f"change-{each}") for each in ids)
+    )

@@ -15,13 +15,17 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import grpc
 import pytest
 
 from broker.devstack import banner
 from broker.devstack.data import DataDirectory
 from broker.devstack.tokens import TokenIssuer
+from broker.owners.v1.events_service_pb2_grpc import EventsServiceStub
+from tests.fixtures.events_calls import admission
 
 ROOT = Path(__file__).resolve().parents[3]
 END_OF_BANNER = "Ctrl-C stops everything"
@@ -268,6 +272,45 @@ def test_secrets_are_for_the_owner_of_the_directory_only(stack: Stack) -> None:
     secrets = json.loads((stack.data / "secrets.json").read_text())
     printed_text = "\n".join(stack.output)
     assert not any(secret in printed_text for secret in secrets.values())
+
+
+async def test_the_events_service_reads_back_from_the_broker_that_was_started(stack: Stack) -> None:
+    """004-80: a stand-in serves no receipts, which is another answer than not to be reached."""
+    address = stack.line(r"Events service: ready on (\S+)")[1]
+    assert stack.line(r"facts of the Events service on (\S+)")[1] == address
+    token = TokenIssuer(stack.data / "keys").mint("olga")
+    async with grpc.aio.insecure_channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await EventsServiceStub(channel).AdmitAcceptedEffect(
+                admission("receipt-1"), metadata=(("authorization", f"Bearer {token}"),)
+            )
+    told = tuple(refused.value.trailing_metadata())
+    assert told == (("x-events-code", "knowledge_receipt_invalid"),)
+    assert stack.settings["events"]["address"] == address
+
+
+async def test_the_role_of_events_is_a_plain_login_with_one_schema(stack: Stack) -> None:
+    """004-80: it sees nothing of what the broker keeps."""
+    secrets = json.loads((stack.data / "secrets.json").read_text())
+    place = urlsplit(stack.settings["store"]["dsn"])
+    netloc = f"broker_events:{secrets['events_password']}@{place.netloc.rpartition('@')[2]}"
+    connection = await asyncpg.connect(urlunsplit(place._replace(netloc=netloc)))
+    try:
+        owned = await connection.fetchval(
+            "SELECT array_agg(nspname::text) FROM pg_namespace"
+            " WHERE nspowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)"
+        )
+        assert owned == ["events"]
+        for statement in (
+            "CREATE TABLE public.mine ()",
+            "CREATE TEMPORARY TABLE mine ()",
+            "CREATE SCHEMA mine",
+            "SELECT * FROM starts",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 async def test_runtime_role_is_a_plain_login(stack: Stack) -> None:

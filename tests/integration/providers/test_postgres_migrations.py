@@ -147,6 +147,7 @@ async def test_every_index_leads_with_tenant_and_project(postgres_database: Data
     columns = {name: list(names) for name, names in rows}
     columns.pop("memory.resource_pkey")
     columns.pop("memory.alembic_version_pkc")
+    assert columns.pop("memory.effects_unscoped") == ["tenant_id", "receipt_id"]  # ADR 0022
     assert len(columns) >= 8
     assert {tuple(names[:2]) for names in columns.values()} == {("tenant_id", "project_id")}
 
@@ -216,7 +217,7 @@ async def test_the_runtime_role_moves_nothing_to_another_key(
 async def test_delivery_columns_of_an_effect_change(filled: asyncpg.Connection) -> None:
     await filled.execute(
         "UPDATE memory.effects SET delivered = true, lease_token = 'x', leased_until = now(),"
-        " last_code = 'OK'"
+        " last_code = 'OK', fact_id = 'fact-1', fact_sequence = 1"
     )
     assert await filled.fetchval("SELECT delivered FROM memory.effects")
 

@@ -26,6 +26,7 @@ from providers.requests import (
     Tombstoned,
 )
 from tests.fixtures.postgres import Database
+from tests.integration.providers.waiting import blocked_sessions
 
 PROJECT = ProjectKey("t1", "p1")
 SECONDS = 30.0
@@ -205,16 +206,6 @@ async def start_blocked(provider: PostgresMemoryProvider, admin: asyncpg.Connect
         return task
 
     return start
-
-
-async def blocked_sessions(admin: asyncpg.Connection, number: int) -> None:
-    waiting = (
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    )
-    while await admin.fetchval(waiting) < number:
-        await admin.execute("SELECT pg_stat_clear_snapshot()")
-        await asyncio.sleep(0.01)
 
 
 async def let_go(admin: asyncpg.Connection) -> None:

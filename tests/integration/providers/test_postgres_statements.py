@@ -1,6 +1,5 @@
 """What goes over the wire, and how the server finds rows."""
 
-import re
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -9,7 +8,6 @@ import pytest
 from providers.conformance import specimens
 from providers.errors import StoredDataInvalidError
 from providers.model import Claim, ClaimRelease, ProjectKey, ReceiptKey, RevisionRef
-from providers.postgres import statements
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.requests import (
     Committed,
@@ -97,103 +95,6 @@ async def test_reads_are_one_trip(counted: PostgresMemoryProvider, wire: Postgre
             asked = SearchRequest(project=PROJECT, agent_id=agent_id, text=text)
             await counted.search(asked, timeout=SECONDS)
             assert wire.types == ONE_TRIP
-
-
-# -------------------- plans
-
-CONDITION = re.compile(r"Index Cond: (.*)")
-USING = re.compile(r"(?:Index.* Scan.* using|Bitmap Index Scan on) (\w+)")
-KEYS = {
-    "records_pkey": ["record_id"],
-    "revisions_pkey": ["record_id", "revision"],
-    "revisions_revision_id_key": ["revision_id"],
-    "receipts_pkey": ["actor_fingerprint", "idempotency_key"],
-    "counters_pkey": ["name"],
-    "claims_pkey": ["key"],
-}
-TYPES = {
-    "LOAD": "text, text, text[], text, text, text[], bigint[], text[], text[], text",
-    "COMMIT": (
-        "text, text, text, bigint, json, text[], json, text[], text[], bigint[], text, text, text,"
-        " text, json, text, json, timestamptz, json"
-    ),
-    "CLASSIFY": "text, text, text, text, text[], text[], text[], text[]",
-    "REVISIONS": "text, text, text, text, bigint, bigint",
-}
-NUMBERS = {"LOAD": 10, "COMMIT": 19, "CLASSIFY": 8, "REVISIONS": 6}
-
-
-async def plan(session: asyncpg.Connection, name: str) -> list[str]:
-    """Return the plan that the pool's sessions use for a statement."""
-    await session.execute(
-        "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
-    )
-    await session.execute(f"PREPARE asked ({TYPES[name]}) AS {getattr(statements, name)}")
-    nulls = ", ".join(["NULL"] * NUMBERS[name])
-    rows = await session.fetch(f"EXPLAIN EXECUTE asked ({nulls})")
-    await session.execute("DEALLOCATE asked")
-    return [row[0] for row in rows]
-
-
-def partial_lookups(lines: list[str]) -> list[str]:
-    """Return lookups that name less than the whole key, and walks through tables."""
-    found: list[str] = []
-    for number, line in enumerate(lines):
-        if "Seq Scan on" in line and "resource" not in line:
-            found.append(line)
-        if used := USING.search(line):
-            matched = CONDITION.search(lines[number + 1])
-            names = ["tenant_id", "project_id", *KEYS[used[1]]]
-            if matched is None or not all(f"({name} " in matched[1] for name in names):
-                found.append(f"{line} {lines[number + 1]}")
-    return found
-
-
-async def fill(admin: asyncpg.Connection, database: Database, crowd: int) -> None:
-    """Write one large project and a crowd of small ones: the average says nothing of either."""
-    provider = PostgresMemoryProvider(database.options())
-    write = specimens.create(
-        PROJECT,
-        specimens.memory("r0"),
-        effect=specimens.effect(1),
-        **specimens.claiming("r0", "k0"),
-    )
-    assert await provider.commit(write, timeout=SECONDS) == Committed()
-    await provider.close()
-    for table, number in {"records": "record_id", "revisions": "revision_id"}.items():
-        names = await admin.fetchval(
-            "SELECT string_agg(column_name, ', ') FROM information_schema.columns"
-            " WHERE table_schema = 'memory' AND table_name = $1"
-            " AND column_name NOT IN ('project_id', 'record_id', 'revision_id')",
-            table,
-        )
-        await admin.execute(
-            f"""
-            INSERT INTO memory.{table} (project_id, record_id, revision_id, {names})
-            SELECT CASE WHEN n % 2 = 0 THEN 'p1' ELSE 'p' || n END, 'r' || n, 'v' || n, {names}
-            FROM memory.{table}, generate_series(1, {crowd}) AS n WHERE {number} <> ''
-            """
-        )
-
-
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("crowd", [0, 4000])
-@pytest.mark.parametrize("analysed", [False, True])
-async def test_rows_are_found_by_their_whole_key(
-    postgres_database: Database,
-    admin: asyncpg.Connection,
-    name: str,
-    crowd: int,
-    analysed: bool,
-) -> None:
-    """Whatever the statistics say, or if there are none."""
-    if crowd:
-        await fill(admin, postgres_database, crowd)
-    if analysed:
-        await admin.execute("ANALYZE")
-    lines = await plan(admin, name)
-    assert any(USING.search(line) for line in lines)
-    assert partial_lookups(lines) == []
 
 
 # -------------------- what is stored and does not pass

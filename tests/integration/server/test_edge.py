@@ -1,5 +1,7 @@
 """The edge over a real connection: ids, tokens, statuses, and what never leaves it."""
 
+import importlib
+import pkgutil
 from typing import Any
 
 import grpc
@@ -7,7 +9,7 @@ import grpc.aio
 import pytest
 from grpc_status import rpc_status
 
-from broker.api.v1 import binding_service_pb2
+import broker.api.v1
 from broker.api.v1 import record_service_pb2 as pb
 from broker.domain.call import Call
 from broker.domain.errors import RecordNotFoundError, StaleRevisionError
@@ -64,9 +66,18 @@ async def test_nobody_is_served_without_a_token(method: str) -> None:
 
 
 def test_every_method_has_a_row() -> None:
-    services = (SERVICE, binding_service_pb2.DESCRIPTOR.services_by_name["BindingService"])
+    """004-05: every RPC of every service that the API describes, and no other."""
+    names = [module.name for module in pkgutil.iter_modules(broker.api.v1.__path__)]
+    files = [
+        importlib.import_module(f"broker.api.v1.{name}")
+        for name in names
+        if name.endswith("_service_pb2")
+    ]
     assert set(METHODS) == {
-        f"/{service.full_name}/{method.name}" for service in services for method in service.methods
+        f"/{service.full_name}/{method.name}"
+        for file in files
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
     }
 
 

@@ -7,7 +7,7 @@ import secrets
 import signal
 import socket
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +127,18 @@ def is_there(pid: int) -> bool:
         return False
 
 
+@contextmanager
+def frozen(pids: Collection[int]) -> Iterator[None]:
+    """Stop processes as SIGSTOP does; none of them outlives the context."""
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in filter(is_there, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
 def settings_for(stand: Stand, database: Database, **server: Any) -> Settings:
     """Return the stand's settings for a database, with two workers and a health port."""
     settings = own_settings(stand, database)
@@ -142,7 +154,7 @@ def crew_of(
     first = two_free_ports()
     settings["server"]["metrics_listen"] = f"127.0.0.1:{first}"
     broker = BrokerProcess(write_settings(directory, settings), directory / "broker.log")
-    crew = Crew(broker, stand.owner, stand.identity, database, first, 0)
+    crew = Crew(broker, stand.owner, stand.events, stand.identity, database, first, 0)
     try:
         broker.start()
         crew.health_port = crew.lines("health")[-1]["port"]

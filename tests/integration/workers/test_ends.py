@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests.integration.workers.crew import (
     SERVING,
     Crew,
     crew_of,
+    frozen,
     is_there,
     settings_for,
     until,
@@ -137,10 +139,14 @@ async def test_a_signal_drains_both_workers_and_every_call_gets_its_reply(
     assert complaints(crew.broker) == []
 
 
+@pytest.mark.parametrize("are_frozen", [False, True])
 async def test_workers_end_with_their_supervisor_and_still_give_their_replies(
-    own_crew: Crew,
+    are_frozen: bool, own_crew: Crew
 ) -> None:
-    """``kill -9`` of the supervisor is a drain: nobody is left behind, on the port either."""
+    """``kill -9`` of the supervisor is a drain: nobody is left behind, on the port either.
+
+    Those that were stopped at that moment are thawed, and drain like the others.
+    """
     crew, project = own_crew, own_crew.project()
     children = {line["child_pid"] for line in crew.lines("process_started")}
     async with crew.channels() as channels:
@@ -151,11 +157,12 @@ async def test_workers_end_with_their_supervisor_and_still_give_their_replies(
         ]
         waiting = asyncio.gather(*calls)
         await held.holds(2)
-        crew.broker.kill()
-        await until(lambda: len(crew.lines("supervisor_gone")) == 2)
-        held.open = True
-        assert [reply.replayed for reply in await waiting] == [False, False]
-    await until(lambda: not any(is_there(pid) for pid in children))
+        with frozen(children if are_frozen else ()):
+            crew.broker.kill()
+            await until(lambda: len(crew.lines("supervisor_gone")) == 2)
+            held.open = True
+            assert [reply.replayed for reply in await waiting] == [False, False]
+            await until(lambda: not any(is_there(pid) for pid in children))
     assert await crew.rows("memory.records", project) == 2
 
 
@@ -166,6 +173,18 @@ async def test_a_worker_that_is_told_to_end_drains_and_is_replaced(own_crew: Cre
     await until(lambda: len(own_crew.serving()) == 2 and first not in own_crew.serving().values())
     ended = {line["child_pid"]: line["exit_code"] for line in own_crew.lines("process_ended")}
     assert ended == {first: 0}
+
+
+async def test_nobody_takes_the_metrics_port_of_a_worker_that_is_down(own_crew: Crew) -> None:
+    """It would keep the next one down, and the broker where all are down at once."""
+    victim = own_crew.serving()[0]
+    own_crew.kill(victim)
+    await until(lambda: bool(own_crew.lines("process_ended")))
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", own_crew.metrics_port)).close()
+    await until(lambda: own_crew.serving().get(0, victim) != victim)
+    assert own_crew.metric("process_start_time_seconds") > 0
+    assert [line["exit_code"] for line in own_crew.lines("process_ended")] == [-signal.SIGKILL]
 
 
 async def test_the_health_process_is_replaced_at_its_port(own_crew: Crew) -> None:

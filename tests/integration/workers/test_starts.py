@@ -12,7 +12,7 @@ import pytest
 from tests.fixtures.broker import Stand
 from tests.fixtures.own_broker import Settings, write_settings
 from tests.fixtures.postgres import Database
-from tests.integration.workers.crew import Crew, settings_for
+from tests.integration.workers.crew import Crew, settings_for, two_free_ports
 
 END_SECONDS = 60
 
@@ -72,6 +72,22 @@ def test_a_port_that_is_taken_is_refused(setting: str, settings: Settings, tmp_p
     assert (code, logged) == (1, [])
     assert told == [
         f"broker: server.{setting}: {settings['server'][setting]} cannot be listened on: "
+        "address already in use"
+    ]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_metrics_port_of_any_worker_that_is_taken_is_refused(
+    number: int, settings: Settings, tmp_path: Path
+) -> None:
+    """Before any worker is started, and with the address that is taken."""
+    first = two_free_ports()
+    settings["server"]["metrics_listen"] = f"127.0.0.1:{first}"
+    with socket.create_server(("127.0.0.1", first + number)):
+        code, told, logged = said(settings, tmp_path)
+    assert (code, logged) == (1, [])
+    assert told == [
+        f"broker: server.metrics_listen: 127.0.0.1:{first + number} cannot be listened on: "
         "address already in use"
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.supervision.slot import FAILURES_MAX
-from tests.integration.workers.crew import is_there
+from tests.integration.workers.crew import frozen, is_there, until
 
 ROOT = Path(__file__).parents[3]
 SUPERVISING = (sys.executable, "-m", "tests.integration.workers.supervising")
@@ -33,6 +33,20 @@ async def test_workers_that_never_serve_are_not_started_for_ever() -> None:
     assert told.decode().splitlines()[-1].startswith("processes end before they serve")
     starts = [line for line in logged.splitlines() if b"process_started" in line]
     assert FAILURES_MAX <= len(starts) <= 2 * FAILURES_MAX
+
+
+async def test_a_worker_that_is_frozen_while_it_starts_ends_with_its_supervisor() -> None:
+    """Long before it knows of its supervisor; its order is empty, so that it never serves."""
+    process = await supervising("broker.cli.worker")
+    assert process.stdout is not None
+    started = [json.loads(await process.stdout.readline()) for _ in range(2)]
+    assert {line["event"] for line in started} == {"process_started"}
+    pids = [line["child_pid"] for line in started]
+    with frozen(pids):
+        assert all(is_there(pid) for pid in pids)
+        process.kill()
+        await process.wait()
+        await until(lambda: not any(is_there(pid) for pid in pids))
 
 
 async def test_workers_that_do_not_end_are_killed_after_the_grace() -> None:

@@ -54,6 +54,12 @@ class ListedOwner:
         given = await self.run_authority(call, SCOPE, permission)
         return owners.GetProjectAuthorityResponse(context=given.context)
 
+    async def caller_authority(
+        self, call: Call, permission: str
+    ) -> owners.GetCallerAuthorityResponse:
+        given = await self.run_authority(call, SCOPE, permission)
+        return owners.GetCallerAuthorityResponse(context=given.context)
+
 
 def call_of(said: Caller | None = None) -> Call:
     deadline = asyncio.get_running_loop().time() + 60
@@ -296,3 +302,14 @@ async def test_a_project_as_a_whole() -> None:
     elsewhere = caller(bound_project_id="project-b")
     with pytest.raises(TokenBindingMismatchError):
         await authority.check(call_of(elsewhere), scope, SELECTIONS)
+
+
+async def test_a_caller_who_names_no_project() -> None:
+    """004-81, 004-11, 004-12: the tenant is the owner's word, and has to fit the token."""
+    owner = ListedOwner([answer(), answer()])
+    assert await OwnerAuthority(owner).check_caller(call_of()) == "tenant-a"
+    with pytest.raises(AuthorityResponseInvalidError):
+        await OwnerAuthority(owner).check_caller(call_of(caller(tenant_claim="tenant-b")))
+    with pytest.raises(TokenPurposeBoundError):
+        await OwnerAuthority(owner).check_caller(call_of(caller(purpose="export")))
+    assert owner.answers == [] and owner.named == [W, W]

@@ -18,6 +18,7 @@ def settings() -> StackSettings:
     return StackSettings(
         listen="127.0.0.1:7401",
         owner_address="127.0.0.1:9",
+        events_address="127.0.0.1:8",
         jwks_file=Path('/a "b"\\c/jwks.json'),
         place=Place(
             Access(

@@ -185,3 +185,21 @@ def test_broker_errors_carry_over() -> None:
         "outcome": "unknown"
     }
     assert isinstance(refusal_of(domain.BrokerError("a bug")), Refusal)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        domain.BindingMissingError("no pin"),
+        domain.RunSelectionChangedError("moved", metadata={"field": "provider_id"}),
+        providers.ResourceMismatchError(CANARY),
+        providers.ProviderThrottledError(CANARY, retry_after_ms=77),
+        ValueError(CANARY),
+    ],
+)
+def test_an_error_of_a_run_is_its_cause_and_names_the_run(cause: Exception) -> None:
+    """004-69: reason, message and retry are the cause's; the run comes first in the metadata."""
+    plain, told = refusal_of(cause), refusal_of(domain.OfRunError("run-7", cause))
+    assert (told.reason, told.message) == (plain.reason, plain.message)
+    assert (told.retry_ms is None) is (plain.retry_ms is None)
+    assert list(told.metadata.items()) == [("run_id", "run-7"), *plain.metadata.items()]

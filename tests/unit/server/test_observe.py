@@ -6,7 +6,7 @@ import grpc
 import pytest
 from structlog.testing import capture_logs
 
-from broker.domain.errors import RecordNotFoundError
+from broker.domain.errors import OfRunError, RecordNotFoundError
 from broker.domain.reasons import Reason
 from broker.server.exchange import Exchange
 from broker.server.observe import Logged, Refusing, RequestIds
@@ -86,6 +86,23 @@ async def test_an_unexpected_error_is_described_by_type_and_place_only() -> None
         await Refusing()(fail, call)
     assert call.fault["error_type"] == "ProviderUnavailableError from ConnectionError"
     assert "canary" not in f"{call.fault}{context.aborted}"
+
+
+@pytest.mark.parametrize(
+    ("cause", "described"),
+    [(ProviderUnavailableError("canary"), "ProviderUnavailableError"), (RecordNotFoundError(), "")],
+)
+async def test_an_error_of_a_run_is_described_as_its_cause(
+    cause: Exception, described: str
+) -> None:
+    async def fail(_exchange: Exchange) -> bytes:
+        raise OfRunError("canary-run", cause)
+
+    call = exchange(FakeContext())
+    with pytest.raises(AbortedError):
+        await Refusing()(fail, call)
+    assert call.fault.get("error_type", "") == described
+    assert "canary" not in str(call.fault)
 
 
 async def test_a_caller_that_goes_away_is_noted_and_nothing_is_sent() -> None:

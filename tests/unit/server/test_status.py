@@ -106,6 +106,15 @@ def test_absent_records_give_the_same_bytes_for_the_same_request_id() -> None:
     assert first == status_of(refusal_of(RecordNotFoundError()), "id")
 
 
+def test_a_run_id_is_never_cut() -> None:
+    """004-69: whoever is told of a run must be able to leave it out."""
+    metadata = {"run_id": "r" * 256, "other": "o" * 256}
+    refusal = Refusal(reason=Reason.BINDING_MISSING, message="no pin", metadata=metadata)
+    _, _, trailers = status_of(refusal, "id")
+    (info,) = found(decoded(trailers), ErrorInfo)
+    assert (info.metadata["run_id"], info.metadata["other"]) == ("r" * 256, "o" * 128)
+
+
 TEXT = st.text(st.characters(codec=None), max_size=6_000)
 
 

@@ -82,6 +82,18 @@ def test_each_end_makes_the_next_start_later_until_one_lasted(slot: Slot) -> Non
     assert slot.is_due(now + DELAY_MIN_S)
 
 
+def test_one_that_was_renewed_is_followed_at_once(slot: Slot) -> None:
+    started(slot, 1.0, SERVES)
+    slot.bury(1.0, 1)
+    for now in (10.0, 11.0, 12.0):
+        started(slot, now, SERVES)
+        slot.bury(now, 0)
+        assert slot.is_due(now)
+    started(slot, 13.0)
+    slot.bury(13.0, 0)
+    assert not slot.is_due(13.0), "one that ended before it served did not do what it was for"
+
+
 def test_ends_before_serving_are_counted_in_a_row(slot: Slot) -> None:
     for _ in range(3):
         started(slot, 0.0)

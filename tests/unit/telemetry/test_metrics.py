@@ -1,7 +1,12 @@
 """Metrics count, and the endpoint shows them."""
 
+import socket
 import urllib.request
+from http import HTTPStatus
 
+import pytest
+
+from broker.supervision.port import reserved
 from broker.telemetry.metrics import Metrics, serve_metrics
 
 
@@ -58,3 +63,42 @@ def test_the_endpoint_shows_them_on_loopback_until_it_is_stopped() -> None:
         stop()
     assert 'broker_calls_total{code="UNIMPLEMENTED",method="unknown",reason=""} 1.0' in text
     assert "process_cpu_seconds_total" in text
+
+
+def test_a_port_that_is_kept_is_only_for_who_shares_it() -> None:
+    with reserved("server.metrics_listen", "127.0.0.1:0") as address:
+        kept = int(address.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"):
+            serve_metrics(Metrics(), kept)
+        port, stop = serve_metrics(Metrics(), kept, shared=True)
+        stop()
+    assert port == kept
+
+
+def test_a_port_that_is_not_kept_is_not_shared() -> None:
+    """Two brokers on one port would each get half of what is asked."""
+    port, stop = serve_metrics(Metrics(), port=0)
+    try:
+        with pytest.raises(OSError, match="in use"):
+            serve_metrics(Metrics(), port, shared=True)
+    finally:
+        stop()
+
+
+def has_ipv6() -> bool:
+    """Tell whether this machine has the loopback address of IPv6."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")
+def test_an_address_may_be_of_the_newer_family() -> None:
+    port, stop = serve_metrics(Metrics(), 0, "::1")
+    try:
+        with urllib.request.urlopen(f"http://[::1]:{port}/metrics", timeout=10) as page:
+            assert page.status == HTTPStatus.OK
+    finally:
+        stop()

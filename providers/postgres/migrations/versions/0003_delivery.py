@@ -10,6 +10,7 @@ depends_on = None
 
 SCHEMA = "memory"
 POSIX = 'COLLATE "POSIX"'
+BASIC = 'COLLATE "ucs_basic"'
 
 
 def upgrade() -> None:
@@ -34,5 +35,5 @@ def upgrade() -> None:
         f" (tenant_id {POSIX}, project_id {POSIX}, run_id {POSIX}, sequence) WHERE NOT delivered"
     )
     op.execute(
-        f"CREATE INDEX effects_unscoped ON memory.effects (tenant_id {POSIX}, receipt_id {POSIX})"
+        f"CREATE INDEX effects_unscoped ON memory.effects (tenant_id {BASIC}, receipt_id {BASIC})"
     )

@@ -1,0 +1,1 @@
+"""Delivers accepted effects to the Events service."""

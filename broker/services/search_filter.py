@@ -1,0 +1,133 @@
+"""The filters and positions of searches: checked, told to a provider, and bound to page tokens."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar
+
+from broker.domain.errors import PageTokenInvalidError, Violation
+from broker.domain.fields import (
+    FILTER_MAX,
+    TAG_MAX,
+    TAGS_MAX,
+    Violations,
+    check_text,
+    check_unit,
+    normal_tags,
+)
+from broker.domain.paging import checked_view, position_of
+from broker.domain.requests import SearchInput, Unknown
+from providers.model import ProjectKey, Record, State
+from providers.requests import SearchPosition, SearchRequest
+
+QUERY_MAX: Final = 256
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+Word = TypeVar("Word")
+
+
+def check_filters(violations: Violations, request: SearchInput) -> bool:
+    """Check every filter; return whether whole records are asked for."""
+    check_text(violations, "query", request.query.strip(), QUERY_MAX)
+    for name in ("kinds", "states", "trusts"):
+        if len(getattr(request, name)) > FILTER_MAX:
+            violations.append(Violation(name, f"must be at most {FILTER_MAX}"))
+        for index, word in enumerate(getattr(request, name)):
+            if word is None or isinstance(word, Unknown):
+                violations.append(Violation(f"{name}[{index}]", "must be a known value"))
+            elif word is State.FORGOTTEN:
+                violations.append(Violation(f"{name}[{index}]", "must not be FORGOTTEN"))
+    if len(request.tags) > TAGS_MAX:
+        violations.append(Violation("tags", f"must be at most {TAGS_MAX}"))
+    for index, tag in enumerate(request.tags[:TAGS_MAX]):
+        if not tag.strip():
+            violations.append(Violation(f"tags[{index}]", f"must be 1-{TAG_MAX} code points"))
+        check_text(violations, f"tags[{index}]", tag.strip(), TAG_MAX, controls=False)
+    for name in ("importance_min", "importance_max"):
+        value = getattr(request, name)
+        if value is not None:
+            check_unit(violations, name, value)
+    check_times(violations, request, ("updated_from", "updated_before"))
+    return checked_view(violations, request.full)
+
+
+def check_times(violations: Violations, request: SearchInput, names: Iterable[str]) -> None:
+    """Check fields that hold a time or nothing."""
+    for name in names:
+        if isinstance(getattr(request, name), Unknown):
+            violations.append(Violation(name, "must be a valid time"))
+
+
+def wanted(
+    request: SearchInput,
+    *,
+    project: ProjectKey,
+    agent_id: str | None,
+    after: SearchPosition | None,
+    limit: int,
+) -> SearchRequest:
+    """Return what a provider is asked; the filters were checked."""
+    return SearchRequest(
+        project=project,
+        agent_id=agent_id,
+        text=request.query.strip() or None,
+        kinds=_known(request.kinds),
+        states=_known(request.states) or frozenset({State.ACTIVE}),
+        trusts=_known(request.trusts),
+        tags=normal_tags(request.tags),
+        importance_min=request.importance_min,
+        importance_max=request.importance_max,
+        updated_from=known_time(request.updated_from),
+        updated_before=known_time(request.updated_before),
+        after=after,
+        limit=limit,
+    )
+
+
+def filter_parts(request: SearchInput) -> tuple[object, ...]:
+    """Return what a page token is bound to beside scope and method: all but size and place."""
+    return (
+        request.query.strip(),
+        sorted(_known(request.kinds)),
+        sorted(_known(request.states)),
+        sorted(_known(request.trusts)),
+        normal_tags(request.tags),
+        request.importance_min,
+        request.importance_max,
+        known_time(request.updated_from),
+        known_time(request.updated_before),
+        request.full,
+    )
+
+
+def known_time(given: datetime | Unknown | None) -> datetime | None:
+    """Return a time that was checked."""
+    return None if isinstance(given, Unknown) else given
+
+
+def reached(record: Record) -> list[str | int]:
+    """Return the position after a record."""
+    current = record.current
+    return [(current.create_time - _EPOCH) // _MICROSECOND, current.record_id]
+
+
+def position(token: str, bound_to: str) -> SearchPosition | None:
+    """Return the position that a token holds, or ``None`` for the first page.
+
+    Raises:
+        PageTokenInvalidError: malformed, or of another request. Not retryable.
+    """
+    match position_of(token, bound_to):
+        case None:
+            return None
+        case [int(microseconds), str(record_id)]:
+            try:
+                return SearchPosition(_EPOCH + microseconds * _MICROSECOND, record_id)
+            except OverflowError as error:
+                raise PageTokenInvalidError from error
+        case _:
+            raise PageTokenInvalidError
+
+
+def _known(words: Iterable[Word | Unknown | None]) -> frozenset[Word]:
+    return frozenset(word for word in words if word is not None and not isinstance(word, Unknown))
