@@ -94,6 +94,19 @@ async def test_what_a_bundle_holds(desk: Desk) -> None:
         assert (await desk.head(each.record.record_id)) == each.record
 
 
+async def test_a_proposal_stays(desk: Desk) -> None:
+    """004-82, B4.10: the decision that was made of it moves, and names no proposal."""
+    made = (await desk.done("CreateProposal")).proposal
+    named = {"proposal_id": made.record_id, "expected_revision": made.revision}
+    promoted = await desk.done("PromoteProposal", **named)
+    bundle_of_it = await exported(desk)
+    assert heads(bundle_of_it) == [promoted.decision]
+    assert promoted.decision.promoted_decision_id == ""
+    replied = await desk.done(IMPORT, THERE, bundle=bundle_of_it)
+    with_imported(bundle_of_it, await exported(desk, THERE), replied)
+    assert await desk.stand.rows("memory.effects", desk.project) == 1
+
+
 async def test_stable_bytes(desk: Desk) -> None:
     """004-82: two exports of one state are equal byte for byte; the reply must not be stored."""
     await furnished(desk)
