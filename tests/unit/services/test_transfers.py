@@ -25,7 +25,15 @@ from broker.services.access import ATTEMPTS_MAX
 from broker.transfer.bundle import BYTES_MAX, Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 from providers.conformance import specimens
-from providers.requests import AlreadyExists, Contended, Export, GraphConflict, Limit
+from providers.model import ProjectKey
+from providers.requests import (
+    AlreadyExists,
+    Contended,
+    Export,
+    GraphConflict,
+    Limit,
+    LoadRequest,
+)
 from tests.fixtures.bundles import bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 
@@ -91,6 +99,18 @@ async def test_only_checked() -> None:
     assert not checked.replayed
     with pytest.raises(BundleConflictError):
         await imports(world, small("a"), validate_only=True)
+
+
+async def test_both_counters_advance() -> None:
+    """004-59, 0005: links appear, and text that was forgotten meanwhile must not come back."""
+    world = World()
+    project = ProjectKey("tenant", "project")
+    for imported in range(3):
+        found = await world.provider.load(
+            LoadRequest(project=project, graph=True, transfer=True), timeout=1.0
+        )
+        assert (found.graph, found.transfer) == (imported, imported)
+        await imports(world, small(f"m{imported}"), idempotency_key=f"k{imported}")
 
 
 @pytest.mark.parametrize("outcome", [GraphConflict(), Contended()])
