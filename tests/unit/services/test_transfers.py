@@ -153,8 +153,10 @@ async def test_rights_before_everything_of_a_bundle() -> None:
 async def test_a_bundle_is_judged_before_the_selection() -> None:
     """004-14, 004-86: fields first, then the run, as for every method."""
     world = World(selection=RunSelectionNotFoundError("none"))
-    with pytest.raises(BundleInvalidError):
-        await imports(world, bundle("project", agent="agent"))
+    broken = history("project", "m", type="", **AGENT)
+    for records in ((), (broken,)):
+        with pytest.raises(BundleInvalidError):
+            await imports(world, bundle("project", *records, agent="agent"))
     with pytest.raises(RunSelectionNotFoundError):
         await imports(world, small("a"))
     with pytest.raises(FieldInvalidError):
