@@ -38,7 +38,7 @@ from tests.fixtures.bundles import bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 
 WRITE: Final = ["check 1", "bind", "load", "check 2", "commit"]
-AGENT: Final = {"agent_id": "agent"}
+AGENT: Final[dict[str, Any]] = {"agent_id": "agent"}
 
 
 def small(*names: str) -> transfer_pb2.Bundle:
