@@ -51,7 +51,7 @@ eval: setup ## Drive a broker with the conversations of a folder and check what 
 	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(ARGS)
 
 clean: ## Remove what was built or kept here, the .venv and development data too
-	rm -rf .broker-dev
+	rm -rf .broker-dev .broker-site deploy/compose/secrets
 	@if [ -x $(PY) ]; then $(PY) -m broker.devstack.postgres.sweep; fi
 	rm -rf .venv .cache .hypothesis build dist
 	find broker providers tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -55,6 +55,15 @@ def check_authorities(file: Path) -> None:
             raise CertificateError(f"{file} holds a certificate that is not an authority's")
 
 
+def check_bundle(file: Path) -> None:
+    """Refuse a file to trust that holds no certificate.
+
+    Raises:
+        CertificateError: absent, or not certificates.
+    """
+    _certificates(file)
+
+
 def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()

@@ -4,8 +4,10 @@ Settings are frozen. ``verify`` refuses what would be unsafe before anything is 
 """
 
 import ipaddress
+import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -23,8 +25,9 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from broker.certificates import CertificateError, check_authorities, check_chain, check_key
-from providers.address import is_guarded, is_postgres
+from broker import certificates as pem
+from broker.certificates import CertificateError
+from providers.address import is_guarded, is_postgres, trust_fault
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
@@ -173,7 +176,11 @@ class Settings(BaseSettings):
     """Everything the broker is configured with."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="BROKER_", env_nested_delimiter="__"
+        frozen=True,
+        extra="forbid",
+        env_prefix="BROKER_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
     )
 
     server: ServerSettings = ServerSettings()
@@ -255,7 +262,16 @@ def parse_settings(text: str, *, named: str) -> Settings:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{named} is not TOML: {error}") from error
+    _give_way(found)
     return Settings(**found)
+
+
+def _give_way(found: Mapping[str, Any]) -> None:
+    """Let the address of the store in the environment win over the other form in the file."""
+    store = found.get("store")
+    for name, other in (("DSN", "dsn_file"), ("DSN_FILE", "dsn")):
+        if isinstance(store, dict) and os.environ.get(f"BROKER_STORE__{name}"):
+            store.pop(other, None)
 
 
 def verify(settings: Settings, *, development: bool) -> None:
@@ -319,15 +335,19 @@ def _port(address: str | None) -> int:
 
 
 def _verify_certificates(server: ServerSettings) -> None:
-    setting = "server.tls_key_file"
+    _verify_pair("server.tls", server.tls_certificate_file, server.tls_key_file)
+    _verify_file("server.client_ca_file", pem.check_authorities, server.client_ca_file)
+
+
+def _verify_pair(prefix: str, chain: Path | None, key: Path | None) -> None:
+    if chain is not None and key is not None:
+        public = _verify_file(f"{prefix}_key_file", pem.check_key, key)
+        _verify_file(f"{prefix}_certificate_file", partial(pem.check_chain, key=public), chain)
+
+
+def _verify_file(setting: str, check: Callable[[Path], Any], file: Path | None) -> Any:
     try:
-        if server.tls_key_file is not None and server.tls_certificate_file is not None:
-            key = check_key(server.tls_key_file)
-            setting = "server.tls_certificate_file"
-            check_chain(server.tls_certificate_file, key)
-        if server.client_ca_file is not None:
-            setting = "server.client_ca_file"
-            check_authorities(server.client_ca_file)
+        return None if file is None else check(file)
     except CertificateError as error:
         raise UnsafeConfigurationError(f"{setting}: {error}") from error
 
@@ -341,6 +361,7 @@ def _verify_issuer(issuer: IssuerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError("issuers: exactly one of jwks_file and jwks_url")
     if issuer.jwks_url is not None and not issuer.jwks_url.startswith("https://"):
         raise UnsafeConfigurationError("issuers.jwks_url must be https")
+    _verify_file("issuers.jwks_ca_file", pem.check_bundle, issuer.jwks_ca_file)
 
 
 def _verify_peer(name: str, peer: PeerSettings, *, development: bool) -> None:
@@ -348,18 +369,24 @@ def _verify_peer(name: str, peer: PeerSettings, *, development: bool) -> None:
         raise UnsafeConfigurationError(f"{name}.plaintext_loopback is for development only")
     if peer.plaintext_loopback and not is_loopback(peer.address):
         raise UnsafeConfigurationError(f"{name}.plaintext_loopback needs a loopback {name}.address")
+    authorities = f"{name}.root_certificates_file"
+    _verify_file(authorities, pem.check_bundle, peer.root_certificates_file)
+    _verify_pair(f"{name}.client", peer.client_certificate_file, peer.client_key_file)
 
 
 def verify_dsn(name: str, dsn: str) -> None:
-    """Refuse a PostgreSQL address that would send a password in the clear over a network.
+    """Refuse a PostgreSQL address that is unsafe, or names files that no connection can come of.
 
     Raises:
-        UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed.
+        UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed; or
+            a file of authorities or of a certificate is not there, or is none.
     """
     if not is_postgres(dsn):
         raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
     if not is_guarded(dsn):
         raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
+    if fault := trust_fault(dsn):
+        raise UnsafeConfigurationError(f"{name}: {fault}")
 
 
 def is_loopback(address: str) -> bool:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import grpc
 import uuid_utils
@@ -13,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from broker.authority.checks import OwnerAuthority
 from broker.authority.client import OwnerClient
 from broker.authority.issuers import ClaimNames, KeysFile, KeysUrl, TrustedIssuer
+from broker.authority.jwk import read_key_set
 from broker.authority.metered import MeteredOwner
 from broker.authority.tokens import TokenVerifier
 from broker.binding.binder import Binder
@@ -192,7 +194,7 @@ def _verifier(issuers: tuple[IssuerSettings, ...], stack: AsyncExitStack) -> Tok
 def _issuer(given: IssuerSettings) -> TrustedIssuer:
     keys: KeysFile | KeysUrl
     if given.jwks_file is not None:
-        keys = KeysFile(given.jwks_file)
+        keys = _keys_file(given.jwks_file)
     else:
         keys = KeysUrl(given.jwks_url or "", given.jwks_ca_file)
     return TrustedIssuer(
@@ -203,6 +205,17 @@ def _issuer(given: IssuerSettings) -> TrustedIssuer:
         claims=ClaimNames(**given.claims.model_dump()),
         leeway_s=given.leeway_seconds,
     )
+
+
+def _keys_file(file: Path) -> KeysFile:
+    """Refuse a key set that cannot be used; one that goes bad later is kept for a while."""
+    try:
+        read_key_set(file.read_bytes())
+    except OSError as error:
+        raise ValueError(f"jwks_file: {file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"jwks_file: {file} cannot be used: {error}") from error
+    return KeysFile(file)
 
 
 def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> OwnerAuthority:

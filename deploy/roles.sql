@@ -7,6 +7,8 @@ CREATE ROLE broker_migrator LOGIN
 -- Serves. It must be in no other role and may hold no right beyond those granted by migrate.
 CREATE ROLE broker_runtime LOGIN
     NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
+-- Rows that break a constraint stay out of the server's log. Only a superuser may say so.
+ALTER ROLE broker_runtime SET log_error_verbosity = terse;
 -- Reads everything, for pg_dump.
 CREATE ROLE broker_backup LOGIN
     NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;

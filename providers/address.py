@@ -1,8 +1,15 @@
-"""Addresses of PostgreSQL: whether they are any, and whether a password may travel there."""
+"""Addresses of PostgreSQL: whether they are any, may carry a password, and name fit files."""
 
 import ipaddress
 import os
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+_VERIFYING = frozenset({"verify-ca", "verify-full"})
+_FILES = ("sslrootcert", "sslcert", "sslkey")
+_HOME = Path("~/.postgresql/root.crt")
 
 
 def is_postgres(dsn: str) -> bool:
@@ -29,6 +36,44 @@ def is_guarded(dsn: str) -> bool:
     if not any(hosts):
         hosts = [_without_port(each) for each in os.environ.get("PGHOST", "").split(",")]
     return all(host == "" or host.startswith("/") or _is_loopback(host) for host in hosts)
+
+
+def trust_fault(dsn: str) -> str | None:
+    """Return what is wrong with the files that a driver must read before it connects, if anything.
+
+    They are those of ``sslrootcert``, ``sslcert`` and ``sslkey``, or of ``PGSSLROOTCERT`` etc., and
+    for the authorities at last ``~/.postgresql/root.crt``. The text names parameter and file.
+    Nothing is connected to; what a service file says is not looked at.
+    """
+    query = parse_qs(urlsplit(dsn).query)
+    mode, root, chain, key = (_given(query, name) for name in ("sslmode", *_FILES))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if mode not in {"require", *_VERIFYING} or _given(query, "service"):
+        return None
+    if root == "system":
+        return "sslrootcert=system is not known to the driver: name a file of authorities"
+    try:
+        if root or mode in _VERIFYING:
+            context.load_verify_locations(cafile=root or _HOME.expanduser())
+    except OSError as error:
+        hint = "" if root else "; name the file of the authorities with sslrootcert="
+        return f"sslrootcert: {root or _HOME.expanduser()} {_why(error)}{hint}"
+    try:
+        if chain:
+            context.load_cert_chain(chain, key or None, _given(query, "sslpassword"))
+    except OSError as error:
+        return f"sslcert, sslkey: {' and '.join(filter(None, (chain, key)))} {_why(error)}"
+    return None
+
+
+def _given(query: Mapping[str, list[str]], name: str) -> str:
+    return query[name][-1] if name in query else os.environ.get(f"PG{name.upper()}", "")
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return "cannot be used: not what it must be"
+    return f"cannot be read: {error.strerror}"
 
 
 def _without_port(address: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from providers.address import trust_fault
 from providers.interface import IMemoryProvider
 from providers.migration import migrate
 from providers.postgres import options as postgres_options
@@ -17,11 +18,12 @@ from providers.postgres.resource import init_resource as init_postgres
 class Adapter:
     """One kind of store.
 
-    ``open`` checks the options and returns a provider; it raises ValueError or TypeError naming the
-    option and does no I/O. ``migrate`` takes the store's address and the name of the role that
-    serves; ``init_resource`` the address, the resource id and the generation: it refuses a marker
-    that is there, as NegotiationRefusedError with the fact ``marker`` where it says the same and as
-    ResourceMismatchError where not. Both are an operator's.
+    ``open`` checks the options, files that they name too, and returns a provider; it raises
+    ValueError or TypeError naming the option and reaches no store. ``migrate`` takes the store's
+    address and the name of the role that serves; ``init_resource`` the address, the resource id and
+    the generation: it refuses a marker that is there, as NegotiationRefusedError with the fact
+    ``marker`` where it says the same and as ResourceMismatchError where not. Both are an
+    operator's.
     """
 
     version: str
@@ -36,7 +38,10 @@ NATIVE = postgres_options.ADAPTER_ID
 
 
 def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
-    return PostgresMemoryProvider(postgres_options.PostgresOptions(**options))
+    checked = postgres_options.PostgresOptions(**options)
+    if fault := trust_fault(checked.dsn):
+        raise ValueError(f"the option dsn: {fault}")
+    return PostgresMemoryProvider(checked)
 
 
 _BUILT_IN: Mapping[str, Adapter] = {

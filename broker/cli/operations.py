@@ -62,8 +62,10 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
     with _reaching(dsn):
         if schema in (Schema.ALL, Schema.KNOWLEDGE):
             await migrate_schema(KNOWLEDGE, dsn, runtime_role)
+            _tell(f"schema knowledge is migrated, {runtime_role} has its rights on it")
         if schema in (Schema.ALL, Schema.MEMORY):
             await adapter(NATIVE).migrate(dsn, runtime_role)
+            _tell(f"schema memory is migrated, {runtime_role} has its rights on it")
 
 
 async def init_resource(
@@ -77,9 +79,11 @@ async def init_resource(
     try:
         with _reaching(dsn):
             await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
+        _tell(f"the marker is written: {resource_id}, generation {generation}")
     except NegotiationRefusedError as error:
         if not if_absent or error.fact != "marker":
             raise
+        _tell(f"the marker is there already: {resource_id}, generation {generation}")
 
 
 async def dev(
@@ -97,6 +101,10 @@ async def dev(
         await run_stack(data, port=port, postgres_dsn=postgres_dsn, events_dsn=events_dsn)
     except DevStackError as error:
         raise StackEndedError(str(error)) from error
+
+
+def _tell(done: str) -> None:
+    print(f"broker: {done}", flush=True)
 
 
 @contextmanager

@@ -46,15 +46,17 @@ class TokenIssuer:
         jwks_file: The public keys, as a JSON Web Key Set; anybody may read it.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, issuer: str = ISSUER) -> None:
         """Opens the key, or makes it.
 
         Args:
             directory: Where the private key (mode 0600) and the public keys are kept.
+            issuer: Who the tokens say they are from.
 
         Raises:
             DevStackError: The private key is damaged.
         """
+        self._issuer = issuer
         self._key_file = directory / "signing-key.pem"
         self.jwks_file = directory / "jwks.json"
         if not self._key_file.exists():
@@ -91,7 +93,7 @@ class TokenIssuer:
         """
         now = datetime.now(UTC)
         claims: dict[str, Any] = {
-            "iss": ISSUER,
+            "iss": self._issuer,
             "aud": AUDIENCE,
             "sub": subject,
             "iat": now,

@@ -26,7 +26,8 @@ REQUEST_BYTES_MAX: Final = 2 * 1024 * 1024
 CONNECTION_GRACE_S: Final = WIDE_S + 10.0
 """How long calls may go on over a connection that is too old: every deadline fits."""
 _FRAMING_BYTES: Final = 64 * 1024
-_SILENCE_S: Final = 0.05
+_LOOK_S: Final = 0.05
+_SILENT_LOOKS: Final = 10
 _SILENCE_WAIT_MAX_S: Final = 2.0
 
 OPTIONS: Final[Sequence[tuple[str, int]]] = (
@@ -155,17 +156,23 @@ class EdgeServer:
         stopping = asyncio.create_task(
             self._server.stop(max(0.0, end - asyncio.get_running_loop().time()))
         )
-        await asyncio.sleep(_SILENCE_S)
+        await asyncio.sleep(_LOOK_S)
         self._interceptor.turn_away()
         await stopping
 
     async def _silence(self, wait_max_s: float) -> None:
-        """Wait until no call came in for a moment."""
+        """Wait until no call came in for a while.
+
+        A client whose connection has just grown too old sends its calls over a new one, which takes
+        its time; and a process that was held up has calls waiting that it has not seen. So one
+        look is not enough.
+        """
         end = asyncio.get_running_loop().time() + wait_max_s
-        seen = -1
-        while seen != self._interceptor.arrivals and asyncio.get_running_loop().time() < end:
+        seen, silent = -1, 0
+        while silent < _SILENT_LOOKS and asyncio.get_running_loop().time() < end:
+            silent = silent + 1 if seen == self._interceptor.arrivals else 0
             seen = self._interceptor.arrivals
-            await asyncio.sleep(_SILENCE_S)
+            await asyncio.sleep(_LOOK_S)
 
 
 def stop_requested() -> asyncio.Event:

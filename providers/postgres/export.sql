@@ -12,6 +12,7 @@ counted AS MATERIALIZED (
 read AS MATERIALIZED (
     SELECT
         h.revision AS head,
+        h.kind AS head_kind,
         h.create_time AS record_create_time,
         CASE WHEN v.revision = h.revision THEN
             (
@@ -65,4 +66,4 @@ FROM memory.resource AS m
 CROSS JOIN counted AS c
 CROSS JOIN measured AS b
 LEFT JOIN read AS v ON b.bytes <= $6
-ORDER BY v.kind COLLATE "C", v.record_id, v.revision
+ORDER BY v.head_kind COLLATE "C", v.record_id, v.revision

@@ -62,12 +62,23 @@ def runbook() -> str:
     return (DEPLOY / "runbook.md").read_text(encoding="utf-8")
 
 
-def blocks() -> Iterator[Block]:
-    """The fenced blocks of the runbook."""
+def readme_blocks(language: str) -> list[str]:
+    """The fenced blocks of the README in a language."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def clients() -> str:
+    """What those who call the broker read."""
+    return (DEPLOY / "clients.md").read_text(encoding="utf-8")
+
+
+def blocks(document: str = "") -> Iterator[Block]:
+    """The fenced blocks of a document, or of the runbook."""
     fence = re.compile(
         r"^( *)```(\w+) (run=([a-z-]+)|not-run)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
     )
-    for indent, language, _, name, text in fence.findall(runbook()):
+    for indent, language, _, name, text in fence.findall(document or runbook()):
         lines = (line.removeprefix(indent) for line in text.splitlines())
         yield Block(language, name, "\n".join(lines) + "\n")
 

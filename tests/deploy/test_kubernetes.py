@@ -216,8 +216,9 @@ def test_the_broker_takes_the_settings(tmp_path: Path) -> None:
     given = settings()
     authority = trustme.CA()
     certificate = authority.issue_cert("broker.example")
+    trusted = f"sslmode=verify-full&sslrootcert={tmp_path / 'owner-ca.crt'}"
     written = {
-        "runtime-dsn": b"postgresql://r:p@db.example:5432/knowledge?sslmode=verify-full\n",
+        "runtime-dsn": f"postgresql://r:p@db.example:5432/knowledge?{trusted}\n".encode(),
         "tls.crt": b"".join(each.bytes() for each in certificate.cert_chain_pems),
         "tls.key": certificate.private_key_pem.bytes(),
         "owner-ca.crt": authority.cert_pem.bytes(),

@@ -65,12 +65,22 @@ def test_every_block_says_whether_it_is_run_and_is() -> None:
 
 
 async def test_the_roles_serve_with_exactly_the_rights_of_migrate(operator: Operator) -> None:
-    operator.run("migrate")  # can be repeated
+    told = operator.run("migrate")  # can be repeated
+    for schema in ("knowledge", "memory"):
+        assert f"broker: schema {schema} is migrated, broker_runtime has its rights on it\n" in told
     await negotiate(operator)
     await check_store(operator)
     held = {tuple(line.split("|")) for line in operator.sql("rights").split()}
     # Updates are granted for columns only; negotiation demands exactly those.
-    assert {privilege for _, _, privilege in held} == {"SELECT", "INSERT"}
+    assert {privilege for _, _, privilege, column in held if not column} == {"SELECT", "INSERT"}
+    assert {privilege for _, _, privilege, column in held if column} == {"UPDATE"}
+
+
+def test_the_server_does_not_log_rows_of_the_runtime_role(operator: Operator) -> None:
+    operator.sql("second-role")
+    for role in ("broker_runtime", "broker_runtime_b"):
+        operator.set_password(role)
+        assert operator.psql("SHOW log_error_verbosity", role).strip() == "terse"
 
 
 async def test_one_right_too_many_is_refused_until_the_next_migrate(operator: Operator) -> None:
@@ -119,18 +129,29 @@ def test_a_marker_is_refused_unless_it_may_say_the_same_already(operator: Operat
 
     same = ("--resource-id", "knowledge-production", "--generation", "1")
     assert init(*same) == "broker: the resource has this marker already\nrefused\n"
-    assert init(*same, "--if-absent") == ""
+    there = "broker: the marker is there already: knowledge-production, generation 1\n"
+    assert init(*same, "--if-absent") == there
     for other in (("--resource-id", "other", *same[2:]), (*same[:3], "2")):
         told = init(*other, "--if-absent")
         assert told == "broker: the resource has another marker already\nrefused\n"
 
 
+@pytest.mark.timeout(300)  # the command line is started a dozen times
 async def test_a_second_role_takes_over(operator: Operator) -> None:
     operator.sql("second-role")
     operator.set_password("broker_runtime_b")
     operator.run("second-role-grants")
     await negotiate(operator)
     await negotiate(operator, "broker_runtime_b")
+    operator.run("backup")
+    operator.sql("make-room", database="postgres")
+    operator.run("restore")
+    operator.psql("GRANT CONNECT ON DATABASE knowledge TO broker_runtime_b")
+    operator.run("second-role-grants")
+    for database in ("knowledge", "knowledge_before_restore"):
+        with pytest.raises(AssertionError, match="some objects depend on it"):
+            operator.sql("first-role-gone")
+        operator.sql("first-role-rights", database=database)
     operator.sql("first-role-gone")
     await negotiate(operator, "broker_runtime_b")
     left = operator.psql("SELECT rolname FROM pg_roles WHERE rolname LIKE 'broker_runtime%'")

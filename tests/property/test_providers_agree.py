@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 
 from providers.conformance import specimens
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
@@ -52,6 +52,7 @@ from tests.property.drawing import (
     Step,
     often,
 )
+from tests.property.moving import Moves
 
 SECONDS = float(os.environ.get("BROKER_PROPERTY_SECONDS", "0"))
 SEED = int(os.environ.get("BROKER_PROPERTY_SEED", random.SystemRandom().randrange(2**32)))
@@ -71,14 +72,16 @@ class Sides:
     adapter: IMemoryProvider
 
 
-class ProvidersAgree(RuleBasedStateMachine):
+class ProvidersAgree(Moves):
     """Makes each call twice. Whatever the reference knows decides what the next call may be."""
 
     sides: ClassVar[Sides]
 
     def __init__(self) -> None:
         super().__init__()
-        self.reference = ReferenceMemoryProvider(ReferenceStore(RESOURCE), RESOURCE)
+        self.reference: ReferenceMemoryProvider = ReferenceMemoryProvider(
+            ReferenceStore(RESOURCE), RESOURCE
+        )
         self.tenant_id = f"t-{uuid4().hex}"
         self.sent: list[WriteSet] = []
         self.met: list[Record] = []
@@ -209,6 +212,9 @@ class ProvidersAgree(RuleBasedStateMachine):
                     stream_run_id=run_id,
                 )
                 self._load(whole)
+                self.page_of_pending(project_id, run_id, 0, 100)
+            for agent_id in AGENTS:
+                self.export(project_id, agent_id, (), {})
             self._search(SearchRequest(project=project, agent_id=None, limit=100))
             for record_id in RECORDS:
                 self.page_of_history(project_id, record_id, AGENTS[0], None, 100)
@@ -302,10 +308,10 @@ class ProvidersAgree(RuleBasedStateMachine):
     def _search(self, request: SearchRequest) -> None:
         self._both(lambda provider: provider.search(request, timeout=CALL_SECONDS))
 
-    def _both(self, call: Callable[[IMemoryProvider], Awaitable[object]]) -> None:
+    def _each(self, call: Callable[[IMemoryProvider], Awaitable[object]]) -> tuple[object, object]:
         wanted = self.sides.runner.run(_outcome(call(self.reference)))
         actual = self.sides.runner.run(_outcome(call(self.sides.adapter)))
-        assert actual == wanted
+        return wanted, actual
 
 
 async def _outcome(call: Awaitable[object]) -> object:

@@ -50,14 +50,16 @@ def is_identifier(value: str) -> bool:
     return _IDENTIFIER.fullmatch(value) is not None
 
 
-def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK]) -> Identity:
-    """Returns who calls.
+def identify(
+    metadata: Metadata, keys: Mapping[str, jwt.PyJWK], issuer: str = tokens.ISSUER
+) -> Identity:
+    """Returns who calls, by a token of ``issuer``.
 
     Raises:
         RefusalError: The token does not count, or ``x-tenant`` is malformed.
     """
     entries = [(name.lower(), value) for name, value in metadata]
-    claims = _verified(_bearer(entries), keys)
+    claims = _verified(_bearer(entries), keys, issuer)
     project, run = _claim(claims, tokens.PROJECT_CLAIM), _claim(claims, tokens.RUN_CLAIM)
     if run is not None and project is None:
         raise unauthenticated("the token is bound to a run without a project")
@@ -91,14 +93,14 @@ def _selector(entries: list[tuple[str, str | bytes]]) -> str | None:
     return values[0]
 
 
-def _verified(token: str, keys: Mapping[str, jwt.PyJWK]) -> dict[str, Any]:
+def _verified(token: str, keys: Mapping[str, jwt.PyJWK], issuer: str) -> dict[str, Any]:
     try:
         key = keys[jwt.get_unverified_header(token)["kid"]]
         claims: dict[str, Any] = jwt.decode(
             token,
             key,
             algorithms=[tokens.ALGORITHM],
-            issuer=tokens.ISSUER,
+            issuer=issuer,
             audience=tokens.AUDIENCE,
             leeway=_LEEWAY_S,
             options={"require": _REQUIRED},

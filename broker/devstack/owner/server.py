@@ -24,21 +24,28 @@ _OPTIONS = (
 
 
 class OwnerServer:
-    """A gRPC server with the owner's service, without TLS. An asynchronous context manager.
+    """A gRPC server with the owner's service. An asynchronous context manager.
 
     Attributes:
         servicer: What answers; it counts its calls.
     """
 
-    def __init__(self, servicer: ProjectsConfigServicer, port: int = 0) -> None:
+    def __init__(
+        self,
+        servicer: ProjectsConfigServicer,
+        port: int = 0,
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
         """Describes a server; nothing happens before ``start()``.
 
         Args:
             servicer: What answers.
             port: TCP port on the loopback interface; 0 takes a free one.
+            credentials: For TLS; without them it serves in plaintext.
         """
         self.servicer = servicer
         self._port = port
+        self._credentials = credentials
         self._server: grpc.aio.Server | None = None
 
     @property
@@ -54,7 +61,10 @@ class OwnerServer:
         """
         server = grpc.aio.server(options=_OPTIONS)
         pb_grpc.add_ProjectsConfigServiceServicer_to_server(self.servicer, server)
-        self._port = server.add_insecure_port(self.address)
+        if self._credentials is None:
+            self._port = server.add_insecure_port(self.address)
+        else:
+            self._port = server.add_secure_port(self.address, self._credentials)
         await server.start()
         self._server = server
         return self

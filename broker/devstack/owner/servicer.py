@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import grpc
 
+from broker.devstack import tokens
 from broker.devstack.owner import answers, document, identity, rules
 from broker.devstack.owner.model import Document
 from broker.devstack.owner.refusal import RefusalError, invalid, unavailable
@@ -30,16 +31,18 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         calls: How often each method was called, refused calls included.
     """
 
-    def __init__(self, document_file: Path, jwks_file: Path) -> None:
+    def __init__(self, document_file: Path, jwks_file: Path, issuer: str = tokens.ISSUER) -> None:
         """Describes the service; the files are read with each call.
 
         Args:
             document_file: The tenants, projects, members, runs and catalog, as YAML.
             jwks_file: The keys that tokens are verified with.
+            issuer: Whose tokens count.
         """
         self.calls: Counter[str] = Counter()
         self._document = WatchedFile(document_file, document.parse)
         self._keys = WatchedFile(jwks_file, identity.read_keys)
+        self._issuer = issuer
 
     async def GetRunAuthority(
         self, request: pb.GetRunAuthorityRequest, context: Context
@@ -102,7 +105,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
 
     def _caller(self, context: Context) -> tuple[Document, Caller]:
         keys, now = self._keys.current(), self._document.current()
-        who = identity.identify(context.invocation_metadata() or (), keys)
+        who = identity.identify(context.invocation_metadata() or (), keys, self._issuer)
         return now, rules.enter_tenant(now, who)
 
     def _enter(self, context: Context, project_id: str) -> _Project:

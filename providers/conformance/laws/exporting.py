@@ -124,6 +124,27 @@ async def export_follows_links(bench: Bench) -> None:
     expect.equal(alone, (chain_of(beyond),), "what only a forgotten one links to")
 
 
+@law("X-3", capability=Capability.REVISIONS)
+async def export_follows_every_branch(bench: Bench) -> None:
+    """004-82: where revisions of one record name several others, all of them come, and theirs."""
+    provider, project = bench.provider, bench.project()
+    names = [f"d{number}" for number in range(7)]
+    records = {name: specimens.decision(name) for name in names}
+    await committed(provider, specimens.create(project, *records.values()))
+    branches = {"d0": ("d1", "d2", "d3"), "d1": ("d4",), "d2": ("d5",), "d3": ("d6",)}
+    for name, links in branches.items():
+        now = records[name]
+        for link in links:
+            later = specimens.superseded(now, by=link)
+            await committed(provider, specimens.write(project, specimens.put(later, over=now)))
+            now = later
+    found = names_of(await exported(provider, project, "d0"))
+    expect.equal(found, names, "what comes with the root")
+    expect.equal(names_of(await exported(provider, project, "d2")), ["d2", "d5"], "with a branch")
+    got = await export(provider, project, "d0", records_max=len(names) - 1)
+    expect.equal(got.exceeded, "records", "the limit that all of them pass")
+
+
 @law("X-2", capability=Capability.REVISIONS)
 async def export_limits(bench: Bench) -> None:
     """004-83: at a limit all comes, one past it nothing, and the first limit passed is named."""

@@ -82,7 +82,13 @@ class FollowsNoLinks(ReferenceMemoryProvider):
         return []
 
 
-@caught_by("export_follows_links")
+@caught_by("export_follows_every_branch")
+class FollowsOneLinkOfEachRecord(ReferenceMemoryProvider):
+    def _links_of(self, shelf: Shelf, head: Record) -> list[str]:
+        return super()._links_of(shelf, head)[-1:]
+
+
+@caught_by("export_follows_links", "export_follows_every_branch")
 class FollowsTheLinksOfHeadsOnly(ReferenceMemoryProvider):
     def _links_of(self, shelf: Shelf, head: Record) -> list[str]:
         link = head.current.superseded_by_record_id

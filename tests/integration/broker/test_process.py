@@ -16,6 +16,7 @@ from grpc import aio
 
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import complaints
+from tests.fixtures.key_server import KeyServer, body
 from tests.fixtures.own_broker import (
     NOT_SERVING,
     SERVING,
@@ -99,41 +100,49 @@ async def test_a_start_without_peers_is_live_and_not_ready(
     stand: Stand, postgres_database: Database, ways: dict[str, TcpProxy], tmp_path: Path
 ) -> None:
     """004-101: nothing answers at first; each peer's absence has its own reason, then it serves."""
-    keys = tmp_path / "keys.json"
+    issuer = KeyServer(tmp_path)
 
     def alone(settings: Settings) -> None:
         lead(settings, ways, postgres_database)
-        settings["issuers"][0]["jwks_file"] = str(keys)
+        trusted = settings["issuers"][0]
+        del trusted["jwks_file"]
+        trusted |= {"jwks_url": issuer.url, "jwks_ca_file": str(issuer.ca_file)}
 
     for way in ways.values():
         way.refuse()
-    with own_broker(stand, tmp_path, postgres_database, alone) as own:
-        async with own.channel() as channel:
-            stub, project = records(channel), own.project()
+    async with issuer.running():
+        with own_broker(stand, tmp_path, postgres_database, alone) as own:
+            await _peers_come_one_by_one(own, issuer, ways)
 
-            async def told() -> Refused:
-                return await refused(stub.CreateRecord(create(project), metadata=own.metadata()))
 
-            assert await health(channel) == NOT_SERVING
-            reasons = [await told()]
-            keys.write_bytes(own.identity.jwks_file.read_bytes())
-            reasons.append(await told())
-            assert await health(channel) == NOT_SERVING
-            ways["store"].heal()
-            reasons.append(await told())
-            ways["provider"].heal()
-            await health_becomes(channel, SERVING)
-            made = await stub.CreateRecord(create(project), metadata=own.metadata())
-        assert not made.replayed
-        assert [reason.reason for reason in reasons] == [
-            "KEYS_UNAVAILABLE",
-            "STORAGE_UNAVAILABLE",
-            "PROVIDER_UNAVAILABLE",
-        ]
-        assert {(each.code, each.retry) for each in reasons} == {
-            (grpc.StatusCode.UNAVAILABLE, True)
-        }
-        assert own.broker.stop() == 0
+async def _peers_come_one_by_one(own: Stand, issuer: KeyServer, ways: dict[str, TcpProxy]) -> None:
+    async with own.channel() as channel:
+        stub, project = records(channel), own.project()
+
+        async def told() -> Refused:
+            return await refused(stub.CreateRecord(create(project), metadata=own.metadata()))
+
+        assert await health(channel) == NOT_SERVING
+        reasons = [await told()]
+        issuer.answer = body(own.identity.jwks_file.read_bytes())
+        async with asyncio.timeout(30):
+            while (await told()).reason == reasons[0].reason:  # fetched again every few seconds
+                continue
+        reasons.append(await told())
+        assert await health(channel) == NOT_SERVING
+        ways["store"].heal()
+        reasons.append(await told())
+        ways["provider"].heal()
+        await health_becomes(channel, SERVING)
+        made = await stub.CreateRecord(create(project), metadata=own.metadata())
+    assert not made.replayed
+    assert [reason.reason for reason in reasons] == [
+        "KEYS_UNAVAILABLE",
+        "STORAGE_UNAVAILABLE",
+        "PROVIDER_UNAVAILABLE",
+    ]
+    assert {(each.code, each.retry) for each in reasons} == {(grpc.StatusCode.UNAVAILABLE, True)}
+    assert await asyncio.to_thread(own.broker.stop) == 0
 
 
 async def test_health_tells_when_a_peer_goes_and_comes_back(

@@ -150,6 +150,48 @@ UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
     "store_with_a_wrong_password": (wrong_password("store"), ("store.dsn", "password", "28P01")),
     "provider_with_a_malformed_address": (malformed(*OPTIONS), ("native", "address")),
     "provider_with_a_wrong_password": (wrong_password(*OPTIONS), ("native", "password")),
+    "store_with_an_absent_authority": (
+        put(f"{FAR}?sslmode=verify-full&sslrootcert=/absent/ca.crt", "store", "dsn"),
+        ("store.dsn", "sslrootcert", "/absent/ca.crt"),
+    ),
+    "store_with_the_authorities_of_the_system": (
+        put(f"{FAR}?sslmode=verify-full&sslrootcert=system", "store", "dsn"),
+        ("store.dsn", "sslrootcert=system"),
+    ),
+    "provider_with_an_absent_authority": (
+        put(f"{FAR}?sslmode=verify-full&sslrootcert=/absent/ca.crt", *OPTIONS, "dsn"),
+        ("native", "dsn", "sslrootcert", "/absent/ca.crt"),
+    ),
+    "absent_keys": (
+        put("/absent/jwks.json", "issuers", 0, "jwks_file"),
+        ("issuers", "jwks_file", "/absent/jwks.json"),
+    ),
+    "keys_that_are_none": (
+        put("/proc/self/mounts", "issuers", 0, "jwks_file"),
+        ("issuers", "jwks_file", "/proc/self/mounts"),
+    ),
+    "absent_authority_of_the_keys": (
+        lambda settings: settings["issuers"].append(
+            {
+                "issuer": "https://another.test",
+                "audience": "a",
+                "algorithms": ["ES256"],
+                "jwks_url": "https://another.test/keys",
+                "jwks_ca_file": "/absent/ca.crt",
+            }
+        ),
+        ("issuers.jwks_ca_file", "/absent/ca.crt"),
+    ),
+    "owner_ca_that_is_none": (
+        put("/proc/self/mounts", "owner", "root_certificates_file"),
+        ("owner.root_certificates_file", "/proc/self/mounts"),
+    ),
+    "absent_certificate_for_the_owner": (
+        lambda settings: settings["owner"].update(
+            client_certificate_file="/absent/tls.crt", client_key_file="/absent/tls.key"
+        ),
+        ("owner.client_key_file", "/absent/tls.key"),
+    ),
     "unusable_port": (put("127.0.0.1:99999", "server", "listen"), ("server.listen",)),
     "bad_metrics_address": (put("metrics", "server", "metrics_listen"), ("metrics_listen",)),
 }

@@ -10,7 +10,7 @@ from providers.conformance import specimens
 from providers.conformance.delivery_steps import accepted, acknowledge, acquire, pending, release
 from providers.conformance.transfer_steps import export, exported, graves, names_of
 from providers.errors import StoredDataInvalidError
-from providers.model import ProjectKey
+from providers.model import Kind, ProjectKey
 from providers.postgres import statements
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.requests import Committed
@@ -111,6 +111,25 @@ async def test_limits_of_any_size_are_taken(provider: PostgresMemoryProvider) ->
     far = 2**70
     got = await exported(provider, PROJECT, records_max=far, revisions_max=far, bytes_max=far)
     assert names_of(got) == ["r1"]
+
+
+async def test_a_record_whose_kind_changed_is_one_chain(
+    provider: PostgresMemoryProvider,
+) -> None:
+    """004-85: the kind of the head says where a chain stands and whether it is exported."""
+    for name, (before, after) in {
+        "b": (Kind.MEMORY, Kind.DECISION),
+        "a": (Kind.PROPOSAL, Kind.MEMORY),
+        "c": (Kind.MEMORY, Kind.PROPOSAL),
+        "d": (Kind.DECISION, Kind.DECISION),
+    }.items():
+        first = specimens.memory(name, kind=before)
+        head = specimens.after(first, kind=after)
+        write = specimens.create(PROJECT, head, history=(first.current,))
+        assert await provider.commit(write, timeout=SECONDS) == Committed()
+    chains = await exported(provider, PROJECT)
+    assert names_of(chains) == ["b", "d", "a"]
+    assert {len(revisions) for _, revisions in chains} == {2}
 
 
 # -------------------- damage

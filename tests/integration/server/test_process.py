@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -18,6 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from broker.api.v1 import record_service_pb2 as pb
 from broker.api.v1.record_service_pb2_grpc import RecordServiceStub
+from tests.fixtures.tcp_proxy import TcpProxy
 from tests.integration.server.edge import AUTHORIZED, BEARER
 from tests.integration.server.serving import GRACE_S
 
@@ -96,6 +97,31 @@ async def test_a_drain_under_load_loses_no_reply() -> None:
         await asyncio.gather(*clients)
         assert await server.wait() == 0
     assert codes == {grpc.StatusCode.UNAVAILABLE}
+
+
+async def test_a_call_that_comes_while_a_drain_begins_is_not_cancelled() -> None:
+    """It is UNAVAILABLE, which a client may retry, though the client does not know of the drain."""
+    async with (
+        process() as (server, port),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as near,
+    ):
+        proxy = TcpProxy(("127.0.0.1", port))
+        try:
+            async with grpc.aio.insecure_channel(proxy.address) as far:
+                stub: Any = RecordServiceStub(far)
+                health: Any = health_pb2_grpc.HealthStub(near)
+                await stub.GetRecord(GET, metadata=AUTHORIZED, timeout=20)
+                watch = cast("Any", health).Watch(health_pb2.HealthCheckRequest())
+                assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
+                proxy.delay(1.0)
+                server.send_signal(signal.SIGTERM)
+                assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+                await asyncio.sleep(0.15)
+                with pytest.raises(grpc.aio.AioRpcError) as raised:
+                    await stub.GetRecord(GET, metadata=AUTHORIZED, timeout=20)
+                assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+        finally:
+            proxy.stop()
 
 
 # -------------------- other clients
