@@ -4,6 +4,7 @@ A bundle is read only once the caller's rights were checked: see ``BundleSource`
 fails; what has no meaning becomes ``UNKNOWN`` for the checks to refuse.
 """
 
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
@@ -12,6 +13,7 @@ from broker.api.v1 import transfer_pb2
 from broker.domain.facets import INPUT_FIELDS
 from broker.domain.fields import TAGS_GIVEN_MAX
 from broker.domain.requests import UNKNOWN, ContentInput, Unknown
+from broker.server.app import REQUEST_BYTES_MAX
 from broker.server.bundle_json import canonical_json
 from broker.server.convert import (
     METADATA_WIRE_BYTES_MAX,
@@ -24,6 +26,8 @@ from broker.server.wellknown import time_of
 from broker.transfer.bundle import FORMAT, SCHEMA_VERSION, Bundle
 from broker.transfer.given import GivenFacet, GivenHead, GivenRecord, GivenRevision
 
+WIRE_BYTES_MAX: Final = REQUEST_BYTES_MAX - 4_096
+"""Of a bundle in a request, beside its scope and key."""
 _MICROSECOND_NANOS: Final = 1_000
 
 
@@ -96,9 +100,14 @@ def bundle_message(bundle: Bundle) -> transfer_pb2.Bundle:
     )
 
 
-def canonical_bundle(bundle: Bundle) -> bytes:
-    """Write the canonical form of a bundle."""
-    return canonical_json(bundle_message(bundle))
+def bundle_size(bundle: Bundle) -> int:
+    """Return the bytes of a bundle's canonical form; more than any limit where no request fits it.
+
+    Numbers in metadata take nearly three times as much on the wire.
+    """
+    message = bundle_message(bundle)
+    fits = message.ByteSize() <= WIRE_BYTES_MAX
+    return len(canonical_json(message)) if fits else sys.maxsize
 
 
 def _head(message: Any) -> GivenHead:

@@ -41,8 +41,8 @@ from providers.requests import ExportRequest, Loaded, LoadRequest
 
 IMPORT: Final = "ImportRecords"
 
-Canonical = Callable[[Bundle], bytes]
-"""Writes the canonical form of a bundle."""
+Size = Callable[[Bundle], int]
+"""Measures the canonical form of a bundle, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class Transfers:
     """
 
     def __init__(
-        self, access: AccessPath, clock: Clock, new_id: Callable[[], str], canonical: Canonical
+        self, access: AccessPath, clock: Clock, new_id: Callable[[], str], size: Size
     ) -> None:
-        """Take the path of checks, the clock, a source of UUIDs (version 7), and the form."""
+        """Take the path of checks, the clock, a source of UUIDs (version 7), and the measure."""
         self._access = access
         self._clock = clock
         self._new_id = new_id
-        self._canonical = canonical
+        self._size = size
 
     async def export(self, call: Call, request: ExportRecords) -> Bundle:
         """Return whole histories, all of one moment (004-82, 004-83, 004-85)."""
@@ -90,7 +90,7 @@ class Transfers:
         bundle = exported(request.scope.project_id, request.scope.agent_id, found.chains)
         if not {*request.record_ids} <= {each.record.current.record_id for each in bundle.chains}:
             raise RecordNotFoundError
-        check_size("bytes", len(await asyncio.to_thread(self._canonical, bundle)))
+        check_size("bytes", await asyncio.to_thread(self._size, bundle))
         return bundle
 
     async def import_(self, call: Call, request: ImportRecords) -> Imported:

@@ -119,8 +119,6 @@ def _revisions(
         _check_place(below, reader, head, each, before)
         below.require(each.revision == index + 1, "revision", f"must be {index + 1}")
         before = each
-        if faults.full:
-            break
     return tuple(read) if len(read) == len(given) else None
 
 

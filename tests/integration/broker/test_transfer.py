@@ -31,6 +31,7 @@ from tests.fixtures.record_calls import (
     request,
 )
 from tests.fixtures.stand_records import stored
+from tests.fixtures.stored_history import assert_whole
 
 __all__ = ["desk"]
 
@@ -91,6 +92,19 @@ async def test_what_a_bundle_holds(desk: Desk) -> None:
         listed = await desk.done(LIST, record_id=each.record.record_id)
         assert list(listed.revisions) == list(each.revisions)[::-1]
         assert (await desk.head(each.record.record_id)) == each.record
+
+
+async def test_a_proposal_stays(desk: Desk) -> None:
+    """004-82, B4.10: the decision that was made of it moves, and names no proposal."""
+    made = (await desk.done("CreateProposal")).proposal
+    named = {"proposal_id": made.record_id, "expected_revision": made.revision}
+    promoted = await desk.done("PromoteProposal", **named)
+    bundle_of_it = await exported(desk)
+    assert heads(bundle_of_it) == [promoted.decision]
+    assert promoted.decision.promoted_decision_id == ""
+    replied = await desk.done(IMPORT, THERE, bundle=bundle_of_it)
+    with_imported(bundle_of_it, await exported(desk, THERE), replied)
+    assert await desk.stand.rows("memory.effects", desk.project) == 1
 
 
 async def test_stable_bytes(desk: Desk) -> None:
@@ -210,6 +224,7 @@ async def test_there(desk: Desk) -> None:
     actors = {each.revisions[-1].actor_fingerprint for each in after.records}
     assert len(actors) == 1
     assert await exported(desk) == before
+    await assert_whole(desk.stand.database)
 
 
 async def test_and_on_from_there(desk: Desk) -> None:

@@ -1,14 +1,17 @@
 """The canonical form of a bundle: what is in it, what is not, and that it can be read back."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from broker.api.v1 import record_pb2, transfer_pb2
+from broker.server.app import REQUEST_BYTES_MAX
 from broker.server.bundle_json import NoBundleError, canonical_json, read_json
-from broker.server.bundles import MessageBundle
-from broker.transfer.bundle import RECORDS_MAX
-from tests.fixtures.bundles import bundle, history, linked
+from broker.server.bundles import MessageBundle, bundle_size
+from broker.transfer.bundle import BYTES_MAX, RECORDS_MAX
+from broker.transfer.verify import checked_bundle
+from tests.fixtures.bundles import START, bundle, history, linked
 
 WHOLE = bundle(
     "p",
@@ -81,6 +84,20 @@ def test_what_is_no_bundle(raw: bytes) -> None:
     """004-86: told, not read as an empty one; no field is dropped in silence."""
     with pytest.raises(NoBundleError):
         read_json(raw)
+
+
+def test_what_no_request_takes_is_too_large() -> None:
+    """004-83: zeros in metadata, below 1 MiB as JSON; what comes out must be able to go in."""
+    facet = record_pb2.MemoryFacet()
+    facet.metadata.update({"k": [0] * 2_000})
+    sizes = {}
+    for count in (30, 100):
+        made = bundle("p", history("p", "m", count, facet=facet))
+        read = checked_bundle(MessageBundle(made, present=True), START + timedelta(days=1))
+        sizes[count] = (bundle_size(read), len(canonical_json(made)), made.ByteSize())
+    assert sizes[30][0] == sizes[30][1]
+    assert sizes[100][1] < BYTES_MAX < REQUEST_BYTES_MAX < sizes[100][2]
+    assert sizes[100][0] > BYTES_MAX
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:

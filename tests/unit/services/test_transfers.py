@@ -25,12 +25,20 @@ from broker.services.access import ATTEMPTS_MAX
 from broker.transfer.bundle import BYTES_MAX, Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 from providers.conformance import specimens
-from providers.requests import AlreadyExists, Contended, Export, GraphConflict, Limit
+from providers.model import ProjectKey
+from providers.requests import (
+    AlreadyExists,
+    Contended,
+    Export,
+    GraphConflict,
+    Limit,
+    LoadRequest,
+)
 from tests.fixtures.bundles import bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 
 WRITE: Final = ["check 1", "bind", "load", "check 2", "commit"]
-AGENT: Final = {"agent_id": "agent"}
+AGENT: Final[dict[str, Any]] = {"agent_id": "agent"}
 
 
 def small(*names: str) -> transfer_pb2.Bundle:
@@ -93,6 +101,18 @@ async def test_only_checked() -> None:
         await imports(world, small("a"), validate_only=True)
 
 
+async def test_both_counters_advance() -> None:
+    """004-59, 0005: links appear, and text that was forgotten meanwhile must not come back."""
+    world = World()
+    project = ProjectKey("tenant", "project")
+    for imported in range(3):
+        found = await world.provider.load(
+            LoadRequest(project=project, graph=True, transfer=True), timeout=1.0
+        )
+        assert (found.graph, found.transfer) == (imported, imported)
+        await imports(world, small(f"m{imported}"), idempotency_key=f"k{imported}")
+
+
 @pytest.mark.parametrize("outcome", [GraphConflict(), Contended()])
 async def test_contention_is_decided_again(outcome: GraphConflict | Contended) -> None:
     """004-59, 004-60: a counter that moved in between is loaded again."""
@@ -133,8 +153,10 @@ async def test_rights_before_everything_of_a_bundle() -> None:
 async def test_a_bundle_is_judged_before_the_selection() -> None:
     """004-14, 004-86: fields first, then the run, as for every method."""
     world = World(selection=RunSelectionNotFoundError("none"))
-    with pytest.raises(BundleInvalidError):
-        await imports(world, bundle("project", agent="agent"))
+    broken = history("project", "m", type="", **AGENT)
+    for records in ((), (broken,)):
+        with pytest.raises(BundleInvalidError):
+            await imports(world, bundle("project", *records, agent="agent"))
     with pytest.raises(RunSelectionNotFoundError):
         await imports(world, small("a"))
     with pytest.raises(FieldInvalidError):

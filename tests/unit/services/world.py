@@ -102,7 +102,7 @@ class World:
         self.writes = RecordWrites(path, writer)
         self.changes = RecordChanges(path, writer)
         self.transfers = Transfers(
-            path, self, lambda: f"id-{next(numbers):04}", lambda _: b"x" * self.canonical_bytes
+            path, self, lambda: f"id-{next(numbers):04}", lambda _: self.canonical_bytes
         )
 
     def now(self) -> datetime:

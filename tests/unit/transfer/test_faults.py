@@ -121,10 +121,13 @@ ROWS: Final[dict[str, tuple[Edit, set[str]]]] = {
     "no trust": (at(0, 1, "trust", 0), {f"{REVISIONS}[1].trust"}),
     "an unknown trust": (at(0, 1, "trust", 99), {f"{REVISIONS}[1].trust"}),
     "an unknown change": (at(0, 1, "change_kind", 99), {f"{REVISIONS}[1].change_kind"}),
-    "an actor that is none": (
-        at(0, 1, "actor_fingerprint", "AB" * 32),
-        {f"{REVISIONS}[1].actor_fingerprint"},
-    ),
+    **{
+        f"actor {actor!r}": (
+            at(0, 1, "actor_fingerprint", actor),
+            {f"{REVISIONS}[1].actor_fingerprint"},
+        )
+        for actor in ("AB" * 32, "a" * 63, "a" * 65, "a" * 64 + "\n", "g" * 64)
+    },
     "a run that is none": (at(0, 1, "source_run_id", "a b"), {f"{REVISIONS}[1].source_run_id"}),
     "a session that is none": (
         at(0, 1, "source_session_id", "a b"),

@@ -1,5 +1,6 @@
 """A bundle as a whole: what is read of it, its label, and every limit on both sides."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from broker.domain.errors import (
 )
 from broker.server.bundles import MessageBundle
 from broker.transfer.faults import FAULTS_MAX
-from broker.transfer.verify import check_label
+from broker.transfer.given import GivenRecord
+from broker.transfer.verify import check_label, checked_bundle
 from providers.model import Kind, State, Trust
 from tests.fixtures.bundles import DECISION, START, bundle, chain, history, revision
 from tests.unit.transfer.broken import NOW, SCOPE, facet, faults, put, read, time, whole
@@ -204,6 +206,24 @@ def test_at_most_sixteen_faults_are_looked_for() -> None:
     told = faults(message)
     assert len(told) == FAULTS_MAX
     assert next(iter(told)) == "bundle.records[0].revisions[0].type"
+
+
+def test_records_behind_sixteen_faults_are_not_read() -> None:
+    """004-86: they cost nothing."""
+
+    class Counted(MessageBundle):
+        seen = 0
+
+        def records(self) -> Iterator[GivenRecord]:
+            for each in super().records():
+                self.seen += 1
+                yield each
+
+    message = bundle("p", *(history("p", f"r{n}", 20, type="") for n in range(25)))
+    source = Counted(message, present=True)
+    with pytest.raises(BundleInvalidError):
+        checked_bundle(source, NOW)
+    assert source.seen == 1
 
 
 def test_a_record_twice() -> None:
