@@ -87,6 +87,10 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.BUNDLE_CONFLICT: Rule(StatusCode.ALREADY_EXISTS),
     Reason.BUNDLE_INCOMPLETE: Rule(StatusCode.ABORTED, retry_ms=50),
     Reason.PROJECT_TOO_LARGE: Rule(StatusCode.FAILED_PRECONDITION),
+    Reason.LIMIT_NOT_NARROWING: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.CONTEXT_CANDIDATE_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
+    Reason.CONTEXT_BUDGET_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
+    Reason.COMPILATION_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {

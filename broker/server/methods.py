@@ -45,6 +45,9 @@ DELIVERING: Final = MethodPolicy(WRITE_S, takes_events_token=True)
 METHODS: Final[Mapping[str, MethodPolicy]] = {
     "/broker.api.v1.BindingService/GetBinding": READ,
     "/broker.api.v1.BindingService/ListProviders": READ,
+    "/broker.api.v1.ContextService/CompileContext": WIDE,
+    "/broker.api.v1.ContextService/ListCompilations": READ,
+    "/broker.api.v1.ContextService/GetCompilation": WIDE,
     "/broker.api.v1.DiscoveryService/SearchProject": WIDE,
     "/broker.api.v1.EffectService/GetAcceptedEffect": EFFECT_READ,
     "/broker.api.v1.EffectService/DeliverAcceptedEffect": DELIVERING,

@@ -136,6 +136,16 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ABORTED. The records changed while they were exported; retry."""
     ERROR_REASON_PROJECT_TOO_LARGE: _ErrorReason.ValueType  # 50
     """FAILED_PRECONDITION. More than 10,000 pinned runs or 16 resources. Metadata: what = runs or resources; limit; observed."""
+    ERROR_REASON_LIMIT_NOT_NARROWING: _ErrorReason.ValueType  # 51
+    """INVALID_ARGUMENT. A limit is above the one that holds here, or below 1. Metadata: field, limit."""
+    ERROR_REASON_CONTEXT_CANDIDATE_OVERFLOW: _ErrorReason.ValueType  # 52
+    """FAILED_PRECONDITION. More candidates, or more content of them, than a context may be compiled from. Metadata: what =
+    candidates or bytes; limit; observed (at least).
+    """
+    ERROR_REASON_CONTEXT_BUDGET_OVERFLOW: _ErrorReason.ValueType  # 53
+    """FAILED_PRECONDITION. The decisions that bind alone exceed the budget. Metadata: limit, observed; both in characters."""
+    ERROR_REASON_COMPILATION_NOT_FOUND: _ErrorReason.ValueType  # 54
+    """NOT_FOUND. Absent, or of another run, project or tenant."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
@@ -257,4 +267,14 @@ ERROR_REASON_BUNDLE_INCOMPLETE: ErrorReason.ValueType  # 49
 """ABORTED. The records changed while they were exported; retry."""
 ERROR_REASON_PROJECT_TOO_LARGE: ErrorReason.ValueType  # 50
 """FAILED_PRECONDITION. More than 10,000 pinned runs or 16 resources. Metadata: what = runs or resources; limit; observed."""
+ERROR_REASON_LIMIT_NOT_NARROWING: ErrorReason.ValueType  # 51
+"""INVALID_ARGUMENT. A limit is above the one that holds here, or below 1. Metadata: field, limit."""
+ERROR_REASON_CONTEXT_CANDIDATE_OVERFLOW: ErrorReason.ValueType  # 52
+"""FAILED_PRECONDITION. More candidates, or more content of them, than a context may be compiled from. Metadata: what =
+candidates or bytes; limit; observed (at least).
+"""
+ERROR_REASON_CONTEXT_BUDGET_OVERFLOW: ErrorReason.ValueType  # 53
+"""FAILED_PRECONDITION. The decisions that bind alone exceed the budget. Metadata: limit, observed; both in characters."""
+ERROR_REASON_COMPILATION_NOT_FOUND: ErrorReason.ValueType  # 54
+"""NOT_FOUND. Absent, or of another run, project or tenant."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
