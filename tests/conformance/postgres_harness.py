@@ -14,10 +14,10 @@ from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
 from providers.postgres.negotiate import ABSENT, CAPABILITIES
 from providers.postgres.provider import PostgresMemoryProvider
-from tests.conformance.process_clock import ProcessClock
 from tests.fixtures.postgres import DSN_VARIABLE, RESOURCE, Database, PostgresBackend
 from tests.fixtures.postgres_faults import restart, send
 from tests.fixtures.postgres_proxy import PostgresProxy, proxied
+from tests.fixtures.process_clock import ProcessClock
 
 OWN_SERVER = frozenset({StoreFact.DURABLE, StoreFact.FREEZABLE})
 FOREIGN = OWN_SERVER if os.environ.get(DSN_VARIABLE) else frozenset()

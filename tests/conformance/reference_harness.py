@@ -10,7 +10,7 @@ from providers.conformance.harness import Bench, Harness
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
-from tests.conformance.process_clock import ProcessClock
+from tests.fixtures.process_clock import ProcessClock
 
 RESOURCE = ResourceIdentity("reference-resource", 1)
 PLANTED = "tests.conformance.planted"

@@ -10,6 +10,7 @@ import yaml
 from grpc import StatusCode
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 
+from broker.domain.delivery import DeliveryCode
 from broker.domain.reasons import Reason
 from broker.telemetry.metrics import Metrics
 from providers import errors
@@ -44,6 +45,7 @@ def samples() -> dict[str, set[str]]:
     metrics.admission_refused("queue")
     metrics.owner_call("m", "ok", 0.1)
     metrics.provider_call("p", "load", "ok", 0.1)
+    metrics.delivery("delivered", 0.1)
     found: dict[str, set[str]] = {"up": set()}
     for sample in chain.from_iterable(each.samples for each in metrics.registry.collect()):
         found.setdefault(sample.name, set()).update(sample.labels)
@@ -83,6 +85,8 @@ def test_a_rule_speaks_of_what_there_is(rule: dict[str, Any]) -> None:
 
 def outcomes(name: str) -> set[str]:
     """The outcomes that a histogram may tell."""
+    if "delivery" in name:
+        return {code.value for code in DeliveryCode}
     reasons = {reason.value for reason in Reason}
     return OUTCOMES | (reasons if "owner" in name else PROVIDER_ERRORS)
 

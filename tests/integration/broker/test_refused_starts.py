@@ -107,6 +107,10 @@ UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("owner", "absent-ca.pem"),
     ),
     "owner_without_a_port": (put("localhost", "owner", "address"), ("owner", "host:port")),
+    "absent_events_ca": (
+        put("absent-ca.pem", "events", "root_certificates_file"),
+        ("events", "absent-ca.pem"),
+    ),
     "no_events": (lambda settings: settings.pop("events"), ("events",)),
     "events_in_plaintext": (plaintext_events, ("events.plaintext_loopback",)),
     "events_without_an_audience": (put("", "events", "audience"), ("events.audience",)),
