@@ -9,28 +9,39 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.domain.errors import StorageUnavailableError
 
-REVISION: Final = "0001"
+REVISION: Final = "0002"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 _LOOK: Final = text(
     """
     SELECT
         v.version_num AS revision,
-        has_table_privilege('knowledge.pins', 'SELECT')
-            AND has_table_privilege('knowledge.pins', 'INSERT') AS enough,
-        has_table_privilege('knowledge.pins', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-            OR has_any_column_privilege('knowledge.pins', 'UPDATE')
+        t.enough,
+        t.too_much
             OR has_schema_privilege('knowledge', 'CREATE')
             OR EXISTS (
                 SELECT FROM pg_auth_members WHERE member = to_regrole(quote_ident(current_user))
             ) AS too_much,
-        (
-            SELECT count(*)
-            FROM pg_trigger
-            WHERE tgrelid = 'knowledge.pins'::regclass
-                AND tgname IN ('pins_immutable', 'pins_kept') AND tgenabled IN ('O', 'A')
-        ) = 2 AS kept
+        t.kept
     FROM knowledge.alembic_version AS v
+    CROSS JOIN (
+        SELECT
+            bool_and(coalesce(
+                has_table_privilege(id, 'SELECT') AND has_table_privilege(id, 'INSERT'), false
+            )) AS enough,
+            bool_or(
+                has_table_privilege(id, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+                    OR has_any_column_privilege(id, 'UPDATE')
+            ) AS too_much,
+            bool_and((
+                SELECT count(*)
+                FROM pg_trigger
+                WHERE tgrelid = id AND tgname IN (name || '_immutable', name || '_kept')
+                    AND tgenabled IN ('O', 'A')
+            ) = 2) AS kept
+        FROM unnest(ARRAY['pins', 'compilations', 'compilation_items']) AS n (name)
+        CROSS JOIN LATERAL CAST(to_regclass('knowledge.' || name) AS oid) AS r (id)
+    ) AS t
     """
 )
 _MISSING_OBJECT_CLASS: Final = "42"
@@ -62,12 +73,12 @@ async def check_schema(engine: AsyncEngine, *, timeout: float) -> None:
         )
     if not found.enough:
         raise SchemaUnfitError(
-            "the role may not read and insert knowledge.pins: run broker migrate"
+            "the role may not read and insert in schema knowledge: run broker migrate"
         )
     if found.too_much:
         raise SchemaUnfitError("the role has more rights on schema knowledge than it may have")
     if not found.kept:
-        raise SchemaUnfitError("a trigger that keeps knowledge.pins is gone or disabled")
+        raise SchemaUnfitError("a trigger that keeps schema knowledge is gone or disabled")
 
 
 def _sqlstate(error: Exception) -> str:

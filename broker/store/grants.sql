@@ -10,7 +10,7 @@ BEGIN
         'REVOKE ALL ON ALL TABLES IN SCHEMA knowledge FROM PUBLIC, %1$I',
         'GRANT USAGE ON SCHEMA knowledge TO %1$I',
         'GRANT SELECT ON ALL TABLES IN SCHEMA knowledge TO %1$I',
-        'GRANT INSERT ON knowledge.pins TO %1$I'
+        'GRANT INSERT ON knowledge.pins, knowledge.compilations, knowledge.compilation_items TO %1$I'
     ]
     LOOP
         EXECUTE format(statement, role);

@@ -1,0 +1,75 @@
+"""Keeps the log of compilations in schema ``knowledge``."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import Row, Select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from broker.domain.compilations import (
+    Compilation,
+    CompilationItem,
+    CompilationPage,
+    CompilationQuery,
+    CompilationSummary,
+    ContextItemKind,
+    LeftOut,
+    OmissionCause,
+)
+from broker.domain.errors import StorageUnavailableError
+from broker.store.compilation_statements import appended, found_one, listed
+
+TIMEOUT_SECONDS: Final = 5.0
+_SILENT: Final = "the broker's own store does not answer; retry"
+
+
+class PostgresCompilationLog:
+    """The log on PostgreSQL. Every failure is StorageUnavailableError; nothing is half-written."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        """Take the engine; whoever made it disposes of it."""
+        # A statement is a transaction by itself: no trip for BEGIN, and none for COMMIT.
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    async def append(self, compilation: Compilation) -> Compilation:
+        """Log a compilation and return it with its time."""
+        [row] = await self._rows(appended(compilation))
+        return replace(compilation, create_time=row.create_time)
+
+    async def find(
+        self, tenant_id: str, project_id: str, run_id: str, compilation_id: str
+    ) -> Compilation | None:
+        """Return a compilation of a run, or ``None``."""
+        rows = await self._rows(found_one(tenant_id, project_id, run_id, compilation_id))
+        return _compilation(rows[0]) if rows else None
+
+    async def list(self, query: CompilationQuery) -> CompilationPage:
+        """Return the newest that are wanted: by time, then by id, both descending."""
+        rows = await self._rows(listed(query))
+        found = tuple(CompilationSummary(**row._mapping) for row in rows[: query.limit])
+        return CompilationPage(found, more=len(rows) > query.limit)
+
+    async def _rows(self, statement: Select[Any]) -> Sequence[Row[Any]]:
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.connect() as connection:
+                rows: Sequence[Row[Any]] = (await connection.execute(statement)).all()
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise StorageUnavailableError(
+                "the broker's own store does not answer; retry"
+            ) from error
+
+
+def _compilation(row: Row[Any]) -> Compilation:
+    found: dict[str, Any] = dict(row._mapping)
+    items, left_out = found.pop("items"), found.pop("left_out")
+    return Compilation(
+        items=tuple(CompilationItem(ContextItemKind(kind), *rest) for kind, *rest in items),
+        left_out=tuple(
+            LeftOut(ContextItemKind(kind), record_id, revision, OmissionCause(cause))
+            for kind, record_id, revision, cause in left_out
+        ),
+        **found,
+    )
