@@ -6,51 +6,13 @@ numbers and hashes: no content, no query, no token.
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 
-LEFT_OUT_MAX: Final = 1000
-"""So many records that were left out are listed; the counts go on."""
-
-
-class ContextItemKind(StrEnum):
-    """What a record is in a context."""
-
-    DECISION = "decision"
-    MEMORY = "memory"
-    SESSION_CONTEXT = "session_context"
-
-
-class OmissionCause(StrEnum):
-    """Why a record was left out."""
-
-    RELEVANCE = "relevance"
-    ITEM_LIMIT = "item_limit"
-    BUDGET = "budget"
-
-
-@dataclass(frozen=True, slots=True)
-class CompilationItem:
-    """A record that entered, at the revision that entered."""
-
-    kind: ContextItemKind
-    record_id: str
-    revision: int
-    revision_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A record that was left out, at the revision that was looked at."""
-
-    kind: ContextItemKind
-    record_id: str
-    revision: int
-    cause: OmissionCause
+from broker.domain.context import LISTED_MAX, ContextItem, OmittedItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompilationFields:
     """What is known of every compilation, in a list as by itself.
 
     The three hashes are 64 lower-case hexadecimal digits. ``query_hash`` is ``None`` where there
@@ -76,23 +38,23 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompilationSummary(Compiled):
+class CompilationSummary(CompilationFields):
     """A compilation as lists have it: how many records entered, not which."""
 
     item_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compilation(Compiled):
+class Compilation(CompilationFields):
     """A whole compilation.
 
     ``items`` is what entered, in the order of the text, each record once. ``left_out`` holds at
-    most ``LEFT_OUT_MAX``, in order of rank; the counts say how many memories and session notes
+    most ``LISTED_MAX``, in order of rank; the counts say how many memories and session notes
     were left out and how many decisions were ignored, also beyond those listed.
     """
 
-    items: tuple[CompilationItem, ...]
-    left_out: tuple[LeftOut, ...]
+    items: tuple[ContextItem, ...]
+    left_out: tuple[OmittedItem, ...]
     omitted_memory_count: int
     omitted_session_count: int
     ignored_decision_count: int
@@ -101,8 +63,8 @@ class Compilation(Compiled):
         """Refuse what the log does not take: a record that entered twice, and a list too long."""
         if len({item.record_id for item in self.items}) < len(self.items):
             raise ValueError("a record enters a context once")
-        if len(self.left_out) > LEFT_OUT_MAX:
-            raise ValueError(f"at most {LEFT_OUT_MAX} records that were left out are listed")
+        if len(self.left_out) > LISTED_MAX:
+            raise ValueError(f"at most {LISTED_MAX} of what was left out are listed")
 
     @property
     def item_count(self) -> int:

@@ -24,7 +24,7 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy.types import BigInteger, TypeEngine
 
 from broker.domain.compilations import Compilation, CompilationQuery
 from broker.store.schema import compilation_items as entered
@@ -50,6 +50,8 @@ _FIND: Final = select(*_WHOLE).where(
         for name in ("tenant_id", "project_id", "run_id", "compilation_id")
     )
 )
+# What an item has of its compilation: whichever index the server takes, it finds one row by it.
+_LINK: Final = ("tenant_id", "project_id", "run_id", "create_time", "compilation_id")
 
 
 def found_one(tenant_id: str, project_id: str, run_id: str, compilation_id: str) -> Select[Any]:
@@ -61,24 +63,18 @@ def found_one(tenant_id: str, project_id: str, run_id: str, compilation_id: str)
 
 def appended(compilation: Compilation) -> Select[tuple[Any]]:
     """Return what writes a compilation and what entered it, and gives the time."""
-    row = (
-        insert(log).values(_values(compilation)).returning(log.c.compilation_id, log.c.create_time)
-    ).cte("logged")
-    records = [item.record_id for item in compilation.items]
-    revisions = [item.revision for item in compilation.items]
+    link = [log.c[name] for name in _LINK]
+    row = insert(log).values(_values(compilation)).returning(*link).cte("logged")
     item = (
         func.unnest(
-            bindparam("record_ids", records, ARRAY(Text)),
-            bindparam("revisions", revisions, ARRAY(BigInteger)),
+            _array("record_ids", [each.record_id for each in compilation.items], Text),
+            _array("revisions", [each.revision for each in compilation.items], BigInteger),
         )
         .table_valued(column("record_id", Text), column("revision", BigInteger), name="item")
         .render_derived()
     )
-    scope = (literal(compilation.tenant_id, Text), literal(compilation.project_id, Text))
-    rows = select(*scope, item.c.record_id, item.c.revision, *row.c).join_from(row, item, true())
-    indexed = (
-        insert(entered).from_select([each.name for each in entered.columns], rows).cte("entered")
-    )
+    rows = select(*row.c, *item.c).join_from(row, item, true())
+    indexed = insert(entered).from_select([*_LINK, "record_id", "revision"], rows).cte("entered")
     return select(row.c.create_time).add_cte(indexed)
 
 
@@ -97,11 +93,7 @@ def listed(query: CompilationQuery) -> Select[Any]:
 def _of_record(query: CompilationQuery, record_id: str) -> Select[Any]:
     conditions = (*_wanted(entered, query), *_entry(query, record_id))
     page = _first(select(entered).where(*conditions), entered, query).subquery("page")
-    same = and_(
-        log.c.tenant_id == page.c.tenant_id,
-        log.c.project_id == page.c.project_id,
-        log.c.compilation_id == page.c.compilation_id,
-    )
+    same = and_(*(log.c[name] == page.c[name] for name in _LINK))
     # The limit keeps the look-up by key from being turned into a join over whole tables.
     one = select(*_SUMMARY).where(same).limit(1).lateral("one")
     statement = select(*one.c).join_from(page, one, true())
@@ -111,10 +103,7 @@ def _of_record(query: CompilationQuery, record_id: str) -> Select[Any]:
 def _has_entered(query: CompilationQuery, record_id: str) -> ColumnElement[bool]:
     """Return whether the record entered: asked of each row by the whole key, never a join."""
     found = select(true()).where(
-        entered.c.tenant_id == log.c.tenant_id,
-        entered.c.project_id == log.c.project_id,
-        entered.c.create_time == log.c.create_time,
-        entered.c.compilation_id == log.c.compilation_id,
+        *(entered.c[name] == log.c[name] for name in _LINK),
         *_entry(query, record_id),
     )
     return found.correlate(log).scalar_subquery()
@@ -142,6 +131,10 @@ def _entry(query: CompilationQuery, record_id: str) -> Iterator[ColumnElement[bo
 def _first(statement: Select[Any], table: FromClause, query: CompilationQuery) -> Select[Any]:
     newest_first = (table.c.create_time.desc(), table.c.compilation_id.desc())
     return statement.order_by(*newest_first).limit(query.limit + 1)
+
+
+def _array(name: str, values: list[Any], of: type[TypeEngine[Any]]) -> ColumnElement[Any]:
+    return bindparam(name, values, ARRAY(of))
 
 
 def _values(compilation: Compilation) -> dict[str, object]:

@@ -11,14 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from broker.domain.compilations import (
     Compilation,
-    CompilationItem,
     CompilationPage,
     CompilationQuery,
     CompilationSummary,
-    ContextItemKind,
-    LeftOut,
-    OmissionCause,
 )
+from broker.domain.context import ContextItem, ContextKind, OmissionCause, OmittedItem
 from broker.domain.errors import StorageUnavailableError
 from broker.store.compilation_statements import appended, found_one, listed
 
@@ -57,19 +54,27 @@ class PostgresCompilationLog:
             async with asyncio.timeout(TIMEOUT_SECONDS), self._engine.connect() as connection:
                 rows: Sequence[Row[Any]] = (await connection.execute(statement)).all()
         except (SQLAlchemyError, OSError, TimeoutError) as error:
-            raise StorageUnavailableError(
-                "the broker's own store does not answer; retry"
-            ) from error
+            raise StorageUnavailableError(_SILENT) from error
+        return rows
 
 
 def _compilation(row: Row[Any]) -> Compilation:
     found: dict[str, Any] = dict(row._mapping)
     items, left_out = found.pop("items"), found.pop("left_out")
     return Compilation(
-        items=tuple(CompilationItem(ContextItemKind(kind), *rest) for kind, *rest in items),
-        left_out=tuple(
-            LeftOut(ContextItemKind(kind), record_id, revision, OmissionCause(cause))
-            for kind, record_id, revision, cause in left_out
-        ),
+        items=tuple(_item(*item) for item in items),
+        left_out=tuple(_omitted(*left) for left in left_out),
         **found,
+    )
+
+
+def _item(kind: str, record_id: str, revision: int, revision_id: str) -> ContextItem:
+    return ContextItem(
+        kind=ContextKind(kind), record_id=record_id, revision=revision, revision_id=revision_id
+    )
+
+
+def _omitted(kind: str, record_id: str, revision: int, cause: str) -> OmittedItem:
+    return OmittedItem(
+        kind=ContextKind(kind), record_id=record_id, revision=revision, cause=OmissionCause(cause)
     )

@@ -87,6 +87,7 @@ compilation_items: Final = Table(
     _identifier("project_id"),
     _identifier("record_id"),
     Column("revision", BigInteger, nullable=False),
+    _identifier("run_id"),
     _identifier("compilation_id"),
     Column("create_time", TIMESTAMP(timezone=True), nullable=False),
     PrimaryKeyConstraint(

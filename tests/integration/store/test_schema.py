@@ -115,6 +115,14 @@ async def test_pins_refuse_every_change(postgres_database: Database, sql: str) -
         ("GRANT pg_read_all_data TO {role}", "more rights"),
         ("DROP TRIGGER pins_kept ON knowledge.pins", "trigger"),
         ("ALTER TABLE knowledge.pins DISABLE TRIGGER pins_immutable", "trigger"),
+        ("REVOKE INSERT ON knowledge.compilation_items FROM {role}", "insert"),
+        ("REVOKE SELECT ON knowledge.compilations FROM {role}", "insert"),
+        ("DROP TABLE knowledge.compilation_items", "insert"),
+        ("GRANT TRUNCATE ON knowledge.compilations TO {role}", "more rights"),
+        ("GRANT UPDATE (text_hash) ON knowledge.compilations TO {role}", "more rights"),
+        ("GRANT DELETE ON knowledge.compilation_items TO {role}", "more rights"),
+        ("DROP TRIGGER compilations_immutable ON knowledge.compilations", "trigger"),
+        ("ALTER TABLE knowledge.compilation_items DISABLE TRIGGER USER", "trigger"),
     ],
 )
 async def test_what_must_not_be_served_with(

@@ -34,8 +34,7 @@ def upgrade() -> None:
             ignored_decision_count integer NOT NULL CHECK (ignored_decision_count >= 0),
             items jsonb NOT NULL,
             left_out jsonb NOT NULL CHECK (jsonb_array_length(left_out) <= 1000),
-            create_time timestamptz NOT NULL,
-            CONSTRAINT compilations_pkey PRIMARY KEY (tenant_id, project_id, compilation_id)
+            create_time timestamptz NOT NULL
         )
         """
     )
@@ -51,7 +50,13 @@ def upgrade() -> None:
         ON knowledge.compilations (tenant_id, project_id, run_id, create_time, compilation_id)
         """
     )
-    # The key gives the pages of a record; that a record enters once keeps them free of repeats.
+    # Each key comes last: without statistics, of indexes that seem equal the newest is taken.
+    op.execute(
+        """
+        ALTER TABLE knowledge.compilations ADD CONSTRAINT compilations_pkey
+        PRIMARY KEY (tenant_id, project_id, compilation_id)
+        """
+    )
     op.execute(
         """
         CREATE TABLE knowledge.compilation_items (
@@ -59,10 +64,9 @@ def upgrade() -> None:
             project_id text COLLATE "C" NOT NULL,
             record_id text COLLATE "C" NOT NULL,
             revision bigint NOT NULL CHECK (revision >= 1),
+            run_id text COLLATE "C" NOT NULL,
             compilation_id text COLLATE "C" NOT NULL,
-            create_time timestamptz NOT NULL,
-            CONSTRAINT compilation_items_pkey
-                PRIMARY KEY (tenant_id, project_id, record_id, create_time, compilation_id)
+            create_time timestamptz NOT NULL
         )
         """
     )
@@ -70,6 +74,13 @@ def upgrade() -> None:
         """
         CREATE INDEX compilation_items_revision_order ON knowledge.compilation_items
             (tenant_id, project_id, record_id, revision, create_time, compilation_id)
+        """
+    )
+    # It gives the pages of a record; that a record enters once keeps them free of repeats.
+    op.execute(
+        """
+        ALTER TABLE knowledge.compilation_items ADD CONSTRAINT compilation_items_pkey
+        PRIMARY KEY (tenant_id, project_id, record_id, create_time, compilation_id)
         """
     )
     for table in TABLES:
