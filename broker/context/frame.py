@@ -66,7 +66,7 @@ _ASCII_ESCAPED: Final = re.compile("[<>&\x7f]")
 _ROLE: Final = re.compile(
     r"\[(?=[ /]*(?i:inst|sys|tool|available_tools|user|assistant|human|developer|think))"
 )
-_MARKER_WORD: Final = re.compile("_(?=(?i:untrusted_context))")
+_MARKER_WORD: Final = re.compile("[uU](?=(?i:ntrusted[ _]*context))")
 _BEYOND_BMP: Final = 0x10000
 
 _encode: Final = JSONEncoder(ensure_ascii=False).encode
@@ -80,16 +80,14 @@ def escaped(value: str) -> str:
     """Return a text as a JSON string, quotes included, in which nothing hides and nothing ends.
 
     It parses back to the very same text. In it stand neither ``<``, ``>`` nor ``&``, so no marker
-    and no tag; no ``[`` that opens a role; not the marker's word, in any case of letters; and no
+    and no tag; no ``[`` that opens a role; not the markers' words, in any case of letters; and no
     character that does not show (004-L4, R13).
     """
     text = _encode(value)
     text = (_ASCII_ESCAPED if text.isascii() else _ESCAPED).sub(_as_escape, text)
     if "[" in text:
         text = _ROLE.sub(_as_escape, text)
-    if "_" in text:
-        text = _MARKER_WORD.sub(_as_escape, text)
-    return text
+    return _MARKER_WORD.sub(_as_escape, text)
 
 
 def _as_escape(found: re.Match[str]) -> str:

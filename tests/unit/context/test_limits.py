@@ -1,4 +1,4 @@
-"""The limits of contexts at their ends, and how a request narrows them. 004-90 to 004-93, 004-96."""
+"""The limits of contexts at their ends, and how requests narrow them. 004-90 to 93, 004-96."""
 
 from collections.abc import Callable
 
