@@ -1,6 +1,7 @@
 """The limits of contexts at their ends, and how requests narrow them. 004-90 to 93, 004-96."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_configured_limits_have_ranges(name: str, highest: int) -> None:
             ContextLimits(**{name: bad})
 
 
-def narrow(cap: int | None = None, **asked: int) -> ContextLimits:
+def narrow(cap: int | None = None, **asked: Any) -> ContextLimits:
     return narrowed(ContextLimits(), CompileContext(scope=SCOPE, **asked), prompt_cap=cap)
 
 
