@@ -37,7 +37,7 @@ class ContextBudgetOverflowError(BrokerError):
     def __init__(self, *, limit: int, observed: int) -> None:
         """Tell both numbers, in characters."""
         super().__init__(
-            "the decisions that bind alone exceed the budget",
+            "the frame and the decisions that bind alone exceed the budget",
             metadata={"limit": str(limit), "observed": str(observed)},
         )
 

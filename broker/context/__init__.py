@@ -1,0 +1,1 @@
+"""The context compiler: candidates are screened, ordered, budgeted and rendered. No I/O."""
