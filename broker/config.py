@@ -160,6 +160,17 @@ class ProviderSettings(_Frozen):
         return {**given, "options": _with_secrets(given.get("options") or {}, files)}
 
 
+class ContextSettings(_Frozen):
+    """The most that one context may be made of; a request can only ask for less (004-90)."""
+
+    candidates: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    """Records that a context is chosen from; with more it is refused."""
+    items: Annotated[int, Field(ge=1, le=100)] = 20
+    """Memories that may enter."""
+    tokens: Annotated[int, Field(ge=1, le=16_000)] = 4_000
+    """Tokens of 4 characters that the whole text may have."""
+
+
 class Settings(BaseSettings):
     """Everything the broker is configured with."""
 
@@ -175,6 +186,7 @@ class Settings(BaseSettings):
     issuers: Annotated[tuple[IssuerSettings, ...], Field(min_length=1)]
     owner: OwnerSettings
     events: EventsSettings
+    context: ContextSettings = ContextSettings()
     store: StoreSettings
     providers: Annotated[tuple[ProviderSettings, ...], Field(min_length=1)]
 

@@ -23,6 +23,7 @@ from broker.binding.metered import MeteredProvider
 from broker.binding.native import NativeEffects
 from broker.binding.project import ProjectBinder
 from broker.config import (
+    ContextSettings,
     EventsSettings,
     IssuerSettings,
     OwnerSettings,
@@ -30,6 +31,7 @@ from broker.config import (
     ServerSettings,
     Settings,
 )
+from broker.context.limits import ContextLimits
 from broker.effects.client import EventsClient
 from broker.effects.relay import Relay
 from broker.outbound import PeerSettings
@@ -38,6 +40,7 @@ from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
 from broker.server.bundles import bundle_size
+from broker.server.context_servicer import context_service
 from broker.server.discovery_servicer import discovery_service
 from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
@@ -46,6 +49,7 @@ from broker.server.record_servicer import RecordPorts, record_service
 from broker.server.transfer_servicer import transfer_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
+from broker.services.contexts import Contexts
 from broker.services.effects import Effects, UnscopedEffectReads
 from broker.services.head_writer import HeadWriter
 from broker.services.project_search import ProjectSearch
@@ -55,6 +59,7 @@ from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from broker.services.transfers import Transfers
+from broker.store.compilations import PostgresCompilationLog
 from broker.store.pins import PostgresPinStore
 from broker.telemetry.logs import logger
 from broker.telemetry.metrics import Metrics, serve_metrics
@@ -103,6 +108,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         services = [
             *_record_services(access, catalog),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
+            _context_service(access, engine, settings.context),
             discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog))),
         ]
         server = EdgeServer(
@@ -264,6 +270,14 @@ def _effect_services(
         proposal_service(Proposals(access, _writer(access), relay)),
         effect_service(EffectPorts(Effects(access, relay), unscoped)),
     ]
+
+
+def _context_service(
+    access: AccessPath, engine: AsyncEngine, given: ContextSettings
+) -> ServedService:
+    limits = ContextLimits(**given.model_dump())
+    log = PostgresCompilationLog(engine)
+    return context_service(Contexts(access, log, limits, clock=SystemClock(), new_id=_new_id))
 
 
 def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService]:

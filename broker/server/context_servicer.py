@@ -1,12 +1,11 @@
 """ContextService on the wire: one screen per method, no rule of its own."""
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from broker.api.v1 import context_service_pb2 as pb
 from broker.api.v1 import context_service_pb2_grpc
 from broker.domain.call import Call
-from broker.domain.compilations import CompilationSummary
+from broker.domain.compilations import Compilation, CompilationSummary
 from broker.domain.context import (
     NAMESPACES_MAX,
     CompileContext,
@@ -115,7 +114,7 @@ class ContextServicer(context_service_pb2_grpc.ContextServiceServicer):
         return pb.GetCompilationResponse(
             compilation=_summary(logged),
             items=map(_item, logged.items),
-            omitted=map(_omitted, logged.omitted),
+            omitted=map(_omitted, logged.left_out),
             verdict=VERDICTS.number(proved.verdict),
             text=proved.text,
         )
@@ -168,8 +167,24 @@ def _budget(budget: ContextBudget) -> pb.ContextBudget:
     )
 
 
-def _summary(logged: CompilationSummary) -> pb.CompilationSummary:
-    raise NotImplementedError
+def _summary(logged: CompilationSummary | Compilation) -> pb.CompilationSummary:
+    message = pb.CompilationSummary(
+        compilation_id=logged.compilation_id,
+        project_id=logged.project_id,
+        run_id=logged.run_id,
+        agent_id=logged.agent_id,
+        actor_fingerprint=logged.actor_fingerprint,
+        query_hash=logged.query_hash or "",
+        budget=pb.ContextBudget(
+            tokens=logged.tokens, items=logged.item_limit, characters_used=logged.characters_used
+        ),
+        text_hash=logged.text_hash or "",
+        render_version=logged.render_version,
+        item_count=logged.item_count,
+    )
+    if logged.create_time is not None:
+        put_time(message.compile_time, logged.create_time)
+    return message
 
 
 def context_service(contexts: ContextsPort) -> ServedService:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
-from broker.api.v1 import effect_pb2, record_pb2
+from broker.api.v1 import context_service_pb2, effect_pb2, record_pb2
 from broker.domain.authority import GrantedOn
+from broker.domain.context import ContextKind, OmissionCause
+from broker.domain.context_log import Verdict
 from broker.domain.requests import UNKNOWN, RejectKind, Unknown
 from providers.model import (
     BeliefType,
@@ -72,6 +74,13 @@ ORIGIN_TIERS: Final = Numbers(record_pb2.OriginTier, "ORIGIN_TIER_", OriginTier)
 SENSITIVITIES: Final = Numbers(record_pb2.Sensitivity, "SENSITIVITY_", Sensitivity)
 REJECT_KINDS: Final = Numbers(record_pb2.RejectKind, "REJECT_KIND_", RejectKind)
 PORTABILITIES: Final = Numbers(record_pb2.Portability, "PORTABILITY_", Portability)
+CONTEXT_KINDS: Final = Numbers(
+    context_service_pb2.ContextItemKind, "CONTEXT_ITEM_KIND_", ContextKind
+)
+OMISSION_CAUSES: Final = Numbers(
+    context_service_pb2.OmissionCause, "OMISSION_CAUSE_", OmissionCause
+)
+VERDICTS: Final = Numbers(context_service_pb2.Verdict, "VERDICT_", Verdict)
 GRANTED_ON: Final = Numbers(
     effect_pb2.AuthorizationResourceType, "AUTHORIZATION_RESOURCE_TYPE_", GrantedOn
 )
