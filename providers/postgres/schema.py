@@ -181,7 +181,7 @@ other collations than the columns have, ones that sort the same. A condition fit
 its own collation: so, whatever the statistics say, no lookup by key is planned as a walk in search
 order, and no search for a text as a walk through its scope.
 
-Context candidates have a collation of their own, ``memory.candidate_order``, which is C as well; the
+Context candidates have a collation of their own, ``memory.candidate_order``, which is C as well; a
 migration makes it. Each of their four indexes holds one part and nothing else, in order. ``IS
 TRUE`` keeps what is asked of the shared memories from fitting the index of all memories, which
 would be walked through where no agent is named.
