@@ -192,13 +192,24 @@ class IMemoryProvider(ABC):
         raise CapabilityMissingError(Capability.SEARCH)
 
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
-        """Return context candidates. Laws come with the context issue.
+        """Return what may enter the context of one agent's run, most important first.
 
-        - K-1. Active approved decisions of the project; active memories of the agent with trust
-          pending or approved, and of
-          other agents where approved and tagged ``cross-team``; active approved session contexts of
-          the agent and run.
-        - K-2. Importance orders as a number. At most 16 MiB of content.
+        Expiry, delivery policy and sensitivity are the caller's to judge, and filter nothing here.
+
+        - K-1. Decisions and session contexts that are active and approved: a decision of the
+          project, whosever and of whatever type; a session context of this agent whose source run
+          is this run.
+        - K-2. Active memories of this agent with trust pending or approved.
+        - K-3. Active memories of other agents, where approved and one tag is ``cross-team``, whole,
+          in capital or small letters of ASCII. Tags are not folded for this (S-3): nobody shares
+          by a tag that only looks like it.
+        - K-4. Order is decision, memory, session context; then importance descending as a number,
+          update time descending, record id ascending byte for byte. The first ``limit`` come.
+        - K-5. Of these as many come, from the first on, as hold ``bytes_max`` together: the UTF-8
+          of type, title, content, rationale, tags and reason. None is passed over, and the first
+          comes always. The store counts before it sends. ``truncated_bytes`` is true exactly when
+          one was held back by this.
+        - K-6. One round trip, of one snapshot.
         """
         raise CapabilityMissingError(Capability.COMPOSE)
 

@@ -277,26 +277,39 @@ class SearchPage:
     more: bool
 
 
+CANDIDATES_MAX = 10_001
+CANDIDATES_BYTES_MAX = 16 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatesRequest:
     """What may enter the context of one agent's run (004-89).
 
-    ``limit`` 1-10,001; one more than the caller allows.
+    ``limit`` is one more than the caller allows. For what is chosen see clauses K-1 to K-3.
+
+    Raises:
+        ValueError: ``limit`` is not 1-10,001, or ``bytes_max`` not 1 byte to 16 MiB.
     """
 
     project: ProjectKey
     agent_id: str
     run_id: str
     limit: int
+    bytes_max: int = CANDIDATES_BYTES_MAX
+
+    def __post_init__(self) -> None:
+        """Refuse what no adapter could answer."""
+        if not 1 <= self.limit <= CANDIDATES_MAX:
+            raise ValueError(f"limit is 1-{CANDIDATES_MAX}")
+        if not 1 <= self.bytes_max <= CANDIDATES_BYTES_MAX:
+            raise ValueError(f"bytes_max is 1-{CANDIDATES_BYTES_MAX}")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates in order.
+    """Candidates in order (K-4).
 
-    By kind (decision, memory, session context), importance descending as a number, update time
-    descending, record id ascending. ``truncated_bytes`` is true when 16 MiB of content were reached
-    first.
+    ``truncated_bytes`` is true when ``bytes_max``, and not ``limit``, was what ended them (K-5).
     """
 
     records: tuple[Record, ...]

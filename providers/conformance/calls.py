@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from providers.capabilities import Capability
 from providers.conformance import specimens
-from providers.conformance.steps import SECONDS, commit, page, search
+from providers.conformance.steps import SECONDS, candidates, commit, page, search
 from providers.conformance.transfer_steps import export, graves
 from providers.deliveries import (
     Acknowledgement,
@@ -15,7 +15,6 @@ from providers.deliveries import (
 )
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey
-from providers.requests import CandidatesRequest
 
 NO_LEASE = "no lease"
 
@@ -27,8 +26,11 @@ async def _search(provider: IMemoryProvider, project: ProjectKey) -> object:
 
 
 async def _candidates(provider: IMemoryProvider, project: ProjectKey) -> object:
-    request = CandidatesRequest(project=project, agent_id="a1", run_id="run-1", limit=10)
-    return await provider.candidates(request, timeout=SECONDS)
+    return await candidates(provider, project)
+
+
+async def _nobodys_candidates(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await candidates(provider, project, agent_id="\0")
 
 
 async def _revisions(provider: IMemoryProvider, project: ProjectKey) -> object:
@@ -84,7 +86,10 @@ def _lease(project: ProjectKey) -> LeaseRequest:
 
 CALLS: Mapping[Capability, Mapping[str, Call]] = {
     Capability.SEARCH: {"search": _search},
-    Capability.COMPOSE: {"candidates": _candidates},
+    Capability.COMPOSE: {
+        "candidates": _candidates,
+        "candidates for nobody": _nobodys_candidates,
+    },
     Capability.REVISIONS: {
         "revisions": _revisions,
         "export": _export,

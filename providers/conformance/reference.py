@@ -5,10 +5,12 @@ so each one happens at once; that is all there is to its atomicity.
 """
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 
 from providers import rules
 from providers.capabilities import Capability
+from providers.conformance.reference_candidates import ReferenceCandidates
 from providers.conformance.reference_delivery import ReferenceDelivery
 from providers.conformance.reference_export import ReferenceExport
 from providers.conformance.reference_search import fits, page
@@ -40,11 +42,11 @@ from providers.requests import (
 __all__ = ["ABSENT", "CAPABILITIES", "ReferenceMemoryProvider", "ReferenceStore", "Shelf"]
 
 CHAIN_LINKS_MAX = 66
-CAPABILITIES = frozenset(Capability) - {Capability.COMPOSE}
-ABSENT = dict.fromkeys(sorted(set(Capability) - CAPABILITIES), "the model does not go so far yet")
+CAPABILITIES = frozenset(Capability)
+ABSENT: Mapping[Capability, str] = {}
 
 
-class ReferenceMemoryProvider(ReferenceDelivery, ReferenceExport):
+class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceExport):
     """The contract over dictionaries. Neither durable nor freezable."""
 
     async def negotiate(self, *, timeout: float) -> Negotiated:

@@ -14,6 +14,8 @@ from providers.errors import (
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ReceiptKey, Record, Revision, RevisionRef, WriteSet
 from providers.requests import (
+    Candidates,
+    CandidatesRequest,
     CommitOutcome,
     Committed,
     Contended,
@@ -174,6 +176,27 @@ async def searched(
 def position(record: Record) -> SearchPosition:
     """Name where a page ends that ends with this record."""
     return SearchPosition(record.current.create_time, record.current.record_id)
+
+
+async def candidates(
+    provider: IMemoryProvider,
+    project: ProjectKey,
+    *,
+    agent_id: str = AGENT,
+    run_id: str = "run-1",
+    limit: int = 100,
+    **asked: Any,
+) -> Candidates:
+    """Ask for context candidates; ``asked`` are further fields of the request."""
+    request = CandidatesRequest(
+        project=project, agent_id=agent_id, run_id=run_id, limit=limit, **asked
+    )
+    return await provider.candidates(request, timeout=SECONDS)
+
+
+def names(found: Candidates) -> list[str]:
+    """Name candidates in their order."""
+    return [each.current.record_id for each in found.records]
 
 
 async def receipt_of(provider: IMemoryProvider, project: ProjectKey, key: ReceiptKey) -> Loaded:

@@ -14,13 +14,11 @@ from providers.postgres.schema import REVISION
 from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
-CAPABILITIES = frozenset(Capability) - {Capability.COMPOSE}
-ABSENT: Mapping[Capability, str] = {
-    Capability.COMPOSE: "this adapter does not select context candidates yet",
-}
+CAPABILITIES = frozenset(Capability)
+ABSENT: Mapping[Capability, str] = {}
 
 _TRIGGERS = 6
-_INDEXES = 5
+_INDEXES = 9
 _VERSION = "SELECT version_num FROM memory.alembic_version"
 
 

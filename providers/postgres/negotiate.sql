@@ -70,7 +70,8 @@ SELECT
         JOIN pg_class AS c ON c.oid = i.indexrelid
         WHERE c.relname IN (
             'records_agent_order', 'records_project_order', 'records_search_text',
-            'effects_pending', 'effects_unscoped'
+            'effects_pending', 'effects_unscoped', 'records_decision_candidates',
+            'records_memory_candidates', 'records_shared_candidates', 'records_session_candidates'
         ) AND i.indisvalid AND i.indisready
     ) AS indexes,
     (

@@ -22,12 +22,15 @@ from providers.interface import IMemoryProvider
 from providers.model import ResourceIdentity, WriteSet
 from providers.postgres import commit as writer
 from providers.postgres import delivery, errors, export, reader
+from providers.postgres.candidates import candidates
 from providers.postgres.connections import Connections, Link
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
 from providers.postgres.search import search
 from providers.postgres.statements import warm
 from providers.requests import (
+    Candidates,
+    CandidatesRequest,
     CommitOutcome,
     Export,
     ExportRequest,
@@ -90,6 +93,11 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         """See ``IMemoryProvider.search``."""
         work = partial(search, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
+        """See ``IMemoryProvider.candidates``."""
+        work = partial(candidates, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:

@@ -30,11 +30,13 @@ from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0003"
+REVISION = "0004"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
 
+_ACTIVE = "state NOT IN ('pending', 'archived', 'superseded', 'rejected', 'promoted', 'forgotten')"
+_APPROVED = "trust NOT IN ('pending', 'rejected', 'legacy')"
 _HEX = "'^[0-9a-f]{64}$'"
 
 
@@ -106,6 +108,13 @@ def _searched(collation: str, *names: str) -> list[TextClause]:
     return [text(f'{name} COLLATE "{collation}"') for name in names]
 
 
+def _entering(name: str, condition: str, *scope: str) -> Index:
+    """What one part of the context candidates is read from, most important first."""
+    *scoped, last = (f"{each} COLLATE {SCHEMA}.candidate_order" for each in (*scope, "record_id"))
+    keys = (*scoped, "importance DESC", "update_time DESC", last)
+    return Index(name, *map(text, keys), postgresql_where=text(condition))
+
+
 def _order(name: str, *scope: str) -> Index:
     """What a page of heads of this scope is read from."""
     keys = (*_searched("POSIX", *scope), text("update_time DESC"), *_searched("POSIX", "record_id"))
@@ -143,6 +152,27 @@ RECORDS = Table(
         text("search_text memory.gin_trgm_ops"),
         postgresql_using="gin",
     ),
+    _entering(
+        "records_decision_candidates",
+        f"kind = 'decision' AND {_ACTIVE} AND {_APPROVED}",
+        *("tenant_id", "project_id"),
+    ),
+    _entering(
+        "records_memory_candidates",
+        f"kind = 'memory' AND {_ACTIVE} AND trust NOT IN ('rejected', 'legacy')",
+        *("tenant_id", "project_id", "agent_id"),
+    ),
+    _entering(
+        "records_shared_candidates",
+        f"(kind = 'memory' AND {_ACTIVE} AND {_APPROVED}"
+        " AND strpos(search_text, U&'\\2001cross-team\\2001') > 0) IS TRUE",
+        *("tenant_id", "project_id"),
+    ),
+    _entering(
+        "records_session_candidates",
+        f"kind = 'session_context' AND {_ACTIVE} AND {_APPROVED}",
+        *("tenant_id", "project_id", "agent_id", "source_run_id"),
+    ),
 )
 """Heads: a copy of the newest revision, when the first one was written, and what is searched.
 
@@ -150,6 +180,11 @@ RECORDS = Table(
 other collations than the columns have, ones that sort the same. A condition fits only an index of
 its own collation: so, whatever the statistics say, no lookup by key is planned as a walk in search
 order, and no search for a text as a walk through its scope.
+
+Context candidates have a collation of their own, ``memory.candidate_order``, which is C as well; a
+migration makes it. Each of their four indexes holds one part and nothing else, in order. ``IS
+TRUE`` keeps what is asked of the shared memories from fitting the index of all memories, which
+would be walked through where no agent is named.
 """
 
 REVISIONS = Table(

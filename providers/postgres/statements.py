@@ -21,6 +21,7 @@ EFFECT = _read("effect.sql")
 PENDING = _read("pending.sql")
 UNSCOPED = _read("unscoped.sql")
 TOMBSTONES = _read("tombstones.sql")
+CANDIDATES = _read("candidates.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 WALK = 500
@@ -90,6 +91,7 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     await connection.fetch(EXPORT_AGENT, None, None, None, 0, 0, 0)
     await connection.fetch(EXPORT_NAMED, None, None, None, 0, 0, 0, _NO_KEYS)
     await connection.fetch(TOMBSTONES, None, None, _NO_KEYS)
+    await connection.fetch(CANDIDATES, None, None, None, None, 0, 0)
 
 
 async def _warm_deliveries(connection: "asyncpg.Connection[asyncpg.Record]") -> None:

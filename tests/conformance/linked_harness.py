@@ -32,6 +32,8 @@ from providers.errors import (
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
+    Candidates,
+    CandidatesRequest,
     CommitOutcome,
     Export,
     ExportRequest,
@@ -154,6 +156,11 @@ class LinkedProvider(ReferenceMemoryProvider):
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         self._check_open()
         call = super().search
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
+        self._check_open()
+        call = super().candidates
         return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:

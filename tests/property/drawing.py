@@ -39,7 +39,8 @@ TEXT = st.text(ALPHABET, max_size=6)
 NEEDLE = st.one_of(st.text(ALPHABET, max_size=3), st.sampled_from(["abs", "sss", "assb"]))
 # Long enough to have trigrams now and then.
 BODY = st.one_of(TEXT, st.text("aAbsS\u00df", min_size=3, max_size=9))
-TAGS = st.lists(TEXT, max_size=3).map(tuple)
+SHARED = st.sampled_from(["cross-team", "Cross-Team", "cro\u00df-team", "cross-teams"])
+TAGS = st.lists(TEXT | SHARED, max_size=3).map(tuple)
 IMPORTANCE = st.sampled_from([0.0, 0.25, 0.1 + 0.2, 0.5, 0.9, 1.0])
 MOMENT = st.integers(0, 4).map(lambda n: specimens.START + timedelta(microseconds=n))
 
@@ -91,6 +92,7 @@ class Change:
     trust: Trust
     content: Content
     facet: MemoryFacet | None
+    run_id: str | None
     superseded_by: str | None
     moment: Any
 
@@ -107,6 +109,7 @@ CHANGE = st.builds(
     trust=st.sampled_from(Trust),
     content=CONTENT,
     facet=FACET,
+    run_id=st.none() | st.sampled_from(RUNS),
     superseded_by=st.none() | st.sampled_from(RECORDS),
     moment=MOMENT,
 )

@@ -17,7 +17,7 @@ from providers.deliveries import (
 )
 from providers.interface import IMemoryProvider
 from providers.model import AcceptedEffect, ProjectKey, WriteSet
-from providers.requests import ExportRequest, KeyQuery
+from providers.requests import CandidatesRequest, ExportRequest, KeyQuery
 from tests.property.drawing import AGENTS, KEYS, PROJECTS, RECORDS, RUNS, often
 
 CALL_SECONDS = 20.0
@@ -63,6 +63,26 @@ class Moves(RuleBasedStateMachine):
             project=self._project(project_id), agent_id=agent_id, record_ids=names, **limits
         )
         self._both(lambda provider: provider.export(request, timeout=CALL_SECONDS))
+
+    @rule(
+        project_id=often(*PROJECTS),
+        agent_id=often(*AGENTS),
+        run_id=often(*RUNS),
+        limit=often(10_001, 1, 2, 3),
+        bytes_max=often(2**24, 1, 20, 40, 60),
+    )
+    def candidates(
+        self, project_id: str, agent_id: str, run_id: str, limit: int, bytes_max: int
+    ) -> None:
+        """Ask for what may enter a context, now and then for less than there is."""
+        request = CandidatesRequest(
+            project=self._project(project_id),
+            agent_id=agent_id,
+            run_id=run_id,
+            limit=limit,
+            bytes_max=bytes_max,
+        )
+        self._both(lambda provider: provider.candidates(request, timeout=CALL_SECONDS))
 
     @rule(project_id=often(*PROJECTS))
     def graves(self, project_id: str) -> None:

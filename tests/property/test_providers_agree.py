@@ -215,6 +215,7 @@ class ProvidersAgree(Moves):
                 self.page_of_pending(project_id, run_id, 0, 100)
             for agent_id in AGENTS:
                 self.export(project_id, agent_id, (), {})
+                self.candidates(project_id, agent_id, RUNS[0], 10_001, 2**24)
             self._search(SearchRequest(project=project, agent_id=None, limit=100))
             for record_id in RECORDS:
                 self.page_of_history(project_id, record_id, AGENTS[0], None, 100)
@@ -256,6 +257,7 @@ class ProvidersAgree(Moves):
             trust=change.trust,
             content=change.content,
             facet=change.facet,
+            source_run_id=change.run_id,
             superseded_by_record_id=change.superseded_by,
             create_time=change.moment,
         )

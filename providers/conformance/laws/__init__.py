@@ -2,6 +2,7 @@
 
 from providers.conformance.law import Law
 from providers.conformance.laws import (
+    candidates,
     cas,
     claims,
     counters,
@@ -39,6 +40,7 @@ AREAS = (
     text,
     searching,
     search_text,
+    candidates,
     limits,
     exporting,
     importing,

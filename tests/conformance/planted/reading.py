@@ -20,7 +20,6 @@ from providers.requests import (
     ChainLink,
     Loaded,
     LoadRequest,
-    Negotiated,
     RevisionsPage,
     RevisionsRequest,
 )
@@ -72,12 +71,6 @@ class RemembersTheMarker(ReferenceMemoryProvider):
         if not self.__dict__.setdefault("seen", False):
             super()._check_marker()
             self.__dict__["seen"] = True
-
-
-@caught_by("negotiate_reports_exact_capabilities")
-class GivesNoReasons(ReferenceMemoryProvider):
-    async def negotiate(self, *, timeout: float) -> Negotiated:
-        return replace(await super().negotiate(timeout=timeout), absent={})
 
 
 # -------------------- histories

@@ -168,7 +168,7 @@ CATALOG_ROWS: Final = (
     drifted("options_revision", "options-v2"),
     drifted("hosting", "tenant"),
     drifted("advertised_capabilities", CAPABILITIES[:3]),
-    drifted("advertised_capabilities", (*CAPABILITIES, "memory.context.compose")),
+    drifted("advertised_capabilities", (*CAPABILITIES, "memory.records.recall")),
     drifted("advertised_capabilities", (*CAPABILITIES[:3], "memory.unknown")),
     moved("project_revision", 2),
     moved("project_configuration_revision", 2),

@@ -101,6 +101,7 @@ async def test_code_and_migrations_describe_one_schema(
         await connection.execute(CreateSchema(SCHEMA))
         for extension in ("pg_trgm", "btree_gin"):
             await connection.execute(text(f"CREATE EXTENSION {extension} SCHEMA {SCHEMA}"))
+        await connection.execute(text(f"CREATE COLLATION {SCHEMA}.candidate_order (locale = 'C')"))
         await connection.run_sync(METADATA.create_all)
     await engine.dispose()
     migrated, described = await _catalog(postgres_database), await _catalog(empty)

@@ -28,6 +28,10 @@ KEYS = {
     "effects_pending": ["run_id", "sequence"],
     "effects_unscoped": ["receipt_id"],
     "records_agent_order": ["agent_id"],
+    "records_decision_candidates": [],
+    "records_memory_candidates": ["agent_id"],
+    "records_shared_candidates": [],
+    "records_session_candidates": ["agent_id", "source_run_id"],
 }
 # What is found by less, on purpose: a walk along the links of one record's history, and the one
 # look-up without a project.
@@ -47,6 +51,7 @@ TYPES = {
     "PENDING": "text, text, text, bigint, bigint",
     "UNSCOPED": "text, text, text, text",
     "TOMBSTONES": "text, text, text[]",
+    "CANDIDATES": "text, text, text, text, bigint, bigint",
     "EXPORT_AGENT": "text, text, text, bigint, bigint, bigint",
     "EXPORT_NAMED": "text, text, text, bigint, bigint, bigint, text[]",
 }
@@ -127,7 +132,7 @@ async def test_rows_are_found_by_their_whole_key(
     crowd: int,
     analysed: bool,
 ) -> None:
-    """004-73, 004-82: also what is pending among much that is delivered, and a whole export."""
+    """004-73, 004-82, 004-89: also what is pending among much that is delivered, and candidates."""
     if crowd:
         await fill(admin, postgres_database, crowd)
     if analysed:

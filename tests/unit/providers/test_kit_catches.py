@@ -42,6 +42,7 @@ from providers.requests import (
 from tests.conformance import linked_harness
 from tests.conformance.linked_harness import LinkedHarness, LinkedProvider
 from tests.conformance.planted import (
+    composing,
     delivering,
     faults,
     reading,
@@ -53,7 +54,7 @@ from tests.conformance.planted import (
 from tests.conformance.planted.bug import CAUGHT_BY
 from tests.conformance.reference_harness import RESOURCE, ReferenceHarness
 
-PLANTED = (delivering, faults, reading, search_text, searching, transferring, writing)
+PLANTED = (composing, delivering, faults, reading, search_text, searching, transferring, writing)
 LAWS = {law.name: law for law in all_laws()}
 LINKED_LAWS = plan_for(linked_harness.DECLARATION).laws
 
@@ -180,6 +181,10 @@ class IdleSearch(LinkedProvider):
     search = Idle.search
 
 
+class IdleCandidates(LinkedProvider):
+    candidates = Idle.candidates
+
+
 class IdleExport(LinkedProvider):
     export = Idle.export
 
@@ -215,6 +220,7 @@ IDLE_BY_CLAUSE: dict[str, type[LinkedProvider]] = {
     r"C-\d+": IdleCommit,
     r"V-\d+": IdleRevisions,
     r"S-\d+": IdleSearch,
+    r"K-\d+": IdleCandidates,
     r"X-\d+": IdleExport,
     r"T-\d+": IdleTombstones,
     r"D-[123]": IdleAcquire,

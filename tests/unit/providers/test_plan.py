@@ -11,7 +11,11 @@ from providers.conformance.law import Law, law
 from providers.conformance.plan import Result, law_id, plan_for, report
 from tests.conformance import linked_harness, reference_harness
 
-REFERENCE = reference_harness.DECLARATION
+REFERENCE = replace(
+    reference_harness.DECLARATION,
+    capabilities=frozenset(Capability) - {Capability.COMPOSE},
+    absent_capabilities={Capability.COMPOSE: "this one does not go so far"},
+)
 LINKED = linked_harness.DECLARATION
 
 
@@ -38,7 +42,7 @@ def test_each_law_is_chosen_or_a_gap_or_foreign() -> None:
     assert plan.laws == (PLAIN, IDENTITY, LACKING)
     assert {gap.law: gap.reason for gap in plan.gaps} == {
         DURABLE: "durable: it lives in one process's memory",
-        COMPOSING: "memory.context.compose: the model does not go so far yet",
+        COMPOSING: "memory.context.compose: this one does not go so far",
     }
     assert plan.foreign == (CLUSTERED,)
 
@@ -68,7 +72,7 @@ def test_report_tells_gaps_and_absences_with_their_reasons() -> None:
     lines = report([plan_for(REFERENCE, [PLAIN, DURABLE, COMPOSING])], passed)
     told = "\n".join(lines)
     assert "1 passed, gaps 1" in told
-    assert f"{Capability.COMPOSE} absent: the model does not go so far yet" in told
+    assert f"{Capability.COMPOSE} absent: this one does not go so far" in told
     assert f"gap (durable: it lives in one process's memory): {law_id(DURABLE)}" in told
     assert any(line.endswith("no laws yet") for line in lines)
 

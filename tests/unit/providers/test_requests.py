@@ -7,7 +7,13 @@ import pytest
 
 from providers.deliveries import Acknowledgement, AcquireRequest, PendingEffectsRequest
 from providers.model import ProjectKey
-from providers.requests import ExportRequest, KeyQuery, SearchPosition, SearchRequest
+from providers.requests import (
+    CandidatesRequest,
+    ExportRequest,
+    KeyQuery,
+    SearchPosition,
+    SearchRequest,
+)
 
 PROJECT = ProjectKey("t1", "p1")
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a time without a zone is the point
@@ -44,6 +50,23 @@ def test_a_search_within_bounds_is_made(limit: int) -> None:
         limit=limit,
     )
     assert made.limit == limit
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"limit": 0}, {"limit": -1}, {"limit": 10_002}, {"bytes_max": 0}, {"bytes_max": 2**24 + 1}],
+)
+def test_candidates_out_of_bounds_are_refused(asked: dict[str, Any]) -> None:
+    """004-89, 004-90: one more than 10,000 of them, and 16 MiB, at most."""
+    with pytest.raises(ValueError, match=r"limit is 1-10001|bytes_max is 1-16777216"):
+        CandidatesRequest(project=PROJECT, agent_id="a", run_id="r", **{"limit": 1, **asked})
+
+
+@pytest.mark.parametrize("limit", [1, 10_001])
+def test_candidates_within_bounds_are_asked_for(limit: int) -> None:
+    """004-89, 004-90: both ends are inside, and 16 MiB is what is meant without a bound."""
+    made = CandidatesRequest(project=PROJECT, agent_id="a", run_id="r", limit=limit)
+    assert (made.limit, made.bytes_max) == (limit, 2**24)
 
 
 @pytest.mark.parametrize("lease_ms", [0, -1, 3_600_001])
