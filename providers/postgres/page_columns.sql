@@ -1,7 +1,11 @@
 v.record_id, v.revision, v.revision_id, v.previous_revision_id, v.agent_id, v.kind, v.type,
     v.title,
-    -- Of a value that is stored out of line no more is fetched than this takes.
-    CASE WHEN /* brief */ THEN substr(v.content, 1, /* length */) ELSE v.content END AS content,
+    -- Of a value that is stored out of line no more is fetched than is taken, and for its size
+    -- nothing at all.
+    CASE WHEN /* brief */ AND octet_length(v.content) > /* length */
+        THEN substr(v.content, 1, /* length */)
+        ELSE v.content
+    END AS content,
     CASE WHEN NOT /* brief */ THEN v.rationale END AS rationale,
     v.importance, v.tags,
     -- What is small is left to its reader: taking it apart here would cost more than it saves.
