@@ -25,7 +25,6 @@ TOMBSTONES = _read("tombstones.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
 
-
 def _page(statement: str, *, brief: int, bytes_max: int) -> str:
     """Put in what pages have in common; the numbers are those of the two parameters."""
     for mark, sql in (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import product
+from typing import Any
 
 from providers.capabilities import Capability
 from providers.conformance import expect, specimens
@@ -28,6 +29,7 @@ SAID = {
 LENGTHS = (1, BRIEF_LENGTH - 1, BRIEF_LENGTH, BRIEF_LENGTH + 1, LONG)
 METADATA: dict[str, object] = {"note": "\u77e5\U0001f680 %" * 600}
 BOUND = 10_000
+FEW = 9
 
 
 def _varied() -> list[Content]:
@@ -124,7 +126,7 @@ async def brief_heads_are_cut_by_code_points(bench: Bench) -> None:
     await committed(provider, specimens.create(project, *records))
     wanted = SearchPage(tuple(map(brief_record, records)), more=False)
     for agent_id, text in product(("a1", None), (None, "it", "title")):
-        asked = {"agent_id": agent_id, "text": text, "limit": 100}
+        asked: dict[str, Any] = {"agent_id": agent_id, "text": text, "limit": 100}
         got = await search(provider, project, brief=True, **asked)
         expect.equal(got, wanted, f"the brief page of {asked}")
         whole = await search(provider, project, **asked)
@@ -136,18 +138,18 @@ async def brief_pages_find_what_they_leave_out(bench: Bench) -> None:
     """004-67: a text that stands behind the first 256 code points is found, page after page."""
     project, provider = bench.project(), bench.provider
     behind = "\u77e5" * LONG + " needle"
-    records = [_record(n, specimens.content(behind)) for n in range(9)]
+    records = [_record(n, specimens.content(behind)) for n in range(FEW)]
     await committed(provider, specimens.create(project, *records))
-    for text, limit in product(("needle", "dl", None), (1, 4, 9)):
+    for text, limit in product(("needle", "dl", None), (1, 4, FEW)):
         found: list[Record] = []
         after: SearchPosition | None = None
         more = True
         while more:
             got = await search(provider, project, text=text, limit=limit, after=after, brief=True)
-            expect.equal(len(got.records), min(limit, 9 - len(found)), "the size of a page")
+            expect.equal(len(got.records), min(limit, FEW - len(found)), "the size of a page")
             found += got.records
             after, more = position(got.records[-1]), got.more
-            expect.equal(more, len(found) < 9, "more after a page")
+            expect.equal(more, len(found) < FEW, "more after a page")
         expect.equal(found, [*map(brief_record, records)], f"{limit} at a time of {text}")
 
 
@@ -161,8 +163,15 @@ async def bounded_pages_of_heads_join(bench: Bench) -> None:
         whole = list(fitting)
         after: SearchPosition | None = None
         while whole:
-            asked = {"agent_id": agent_id, "text": text, "after": after, "limit": 100}
-            got = await search(provider, project, bytes_max=BOUND, **asked)
+            got = await search(
+                provider,
+                project,
+                agent_id=agent_id,
+                text=text,
+                after=after,
+                limit=100,
+                bytes_max=BOUND,
+            )
             expect.that(bool(got.records), "a page holds something")
             page = [each.current for each in got.records]
             _expect_page(page, [each.current for each in whole], more=got.more)
@@ -190,7 +199,7 @@ async def facets_of_heads_count(bench: Bench) -> None:
     """004-68: a page of small texts with much metadata ends as well."""
     project, provider = bench.project(), bench.provider
     facet = specimens.facet(metadata=METADATA)
-    records = [_record(n, specimens.content("few words"), facet) for n in range(9)]
+    records = [_record(n, specimens.content("few words"), facet) for n in range(FEW)]
     await committed(provider, specimens.create(project, *records))
     taken = size(records[0].current)
     for text in (None, "few words"):
@@ -212,6 +221,8 @@ async def brief_revisions_are_cut_by_code_points(bench: Bench) -> None:
         got = await page(provider, project, "r1", before=before, brief=True)
         wanted = RevisionsPage(found=True, revisions=tuple(map(brief, left)), more=False)
         expect.equal(got, wanted, f"the brief page before {before}")
+        full = await page(provider, project, "r1", before=before)
+        expect.equal(full.revisions, tuple(left), f"the whole page before {before}")
     short = await page(provider, project, "r1", limit=3, brief=True)
     wanted = RevisionsPage(found=True, revisions=tuple(map(brief, whole[:3])), more=True)
     expect.equal(short, wanted, "a brief page that others follow")
@@ -253,8 +264,8 @@ async def facets_of_revisions_count(bench: Bench) -> None:
     """004-68: a page of small texts with much metadata ends as well."""
     project, provider = bench.project(), bench.provider
     facet = specimens.facet(metadata=METADATA)
-    said = [specimens.content("few words")] * 9
-    whole = await _history(provider, project, said, [facet] * 9)
+    said = [specimens.content("few words")] * FEW
+    whole = await _history(provider, project, said, [facet] * FEW)
     taken = size(whole[0])
     got = await page(provider, project, "r1", bytes_max=3 * taken + taken // 2)
     wanted = RevisionsPage(found=True, revisions=tuple(whole[:3]), more=True)
