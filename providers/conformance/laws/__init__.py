@@ -20,6 +20,7 @@ from providers.conformance.laws import (
     receipts,
     search_text,
     searching,
+    sizes,
     supersession,
     text,
 )
@@ -39,6 +40,7 @@ AREAS = (
     text,
     searching,
     search_text,
+    sizes,
     limits,
     exporting,
     importing,

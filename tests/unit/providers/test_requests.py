@@ -7,7 +7,13 @@ import pytest
 
 from providers.deliveries import Acknowledgement, AcquireRequest, PendingEffectsRequest
 from providers.model import ProjectKey
-from providers.requests import ExportRequest, KeyQuery, SearchPosition, SearchRequest
+from providers.requests import (
+    ExportRequest,
+    KeyQuery,
+    RevisionsRequest,
+    SearchPosition,
+    SearchRequest,
+)
 
 PROJECT = ProjectKey("t1", "p1")
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a time without a zone is the point
@@ -24,11 +30,13 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a time without a zone is the poin
         {"updated_from": NAIVE},
         {"updated_before": NAIVE},
         {"after": SearchPosition(NAIVE, "r1")},
+        {"bytes_max": 0},
+        {"bytes_max": 1, "brief": True},
     ],
 )
 def test_a_search_out_of_bounds_is_refused(asked: dict[str, Any]) -> None:
     """004-66: pages of 1 to 100; bounds that are numbers; times with a zone."""
-    with pytest.raises(ValueError, match=r"limit|number|zone"):
+    with pytest.raises(ValueError, match=r"limit|number|zone|bytes_max"):
         SearchRequest(project=PROJECT, agent_id="a1", **asked)
 
 
@@ -44,6 +52,15 @@ def test_a_search_within_bounds_is_made(limit: int) -> None:
         limit=limit,
     )
     assert made.limit == limit
+
+
+@pytest.mark.parametrize("asked", [{"bytes_max": 0}, {"bytes_max": 1, "brief": True}])
+def test_a_page_of_no_bytes_is_refused(asked: dict[str, Any]) -> None:
+    """004-68: a bound lets something through, and a brief page has none."""
+    with pytest.raises(ValueError, match="bytes_max"):
+        RevisionsRequest(
+            project=PROJECT, agent_id="a1", record_id="r1", before=None, limit=1, **asked
+        )
 
 
 @pytest.mark.parametrize("lease_ms", [0, -1, 3_600_001])
