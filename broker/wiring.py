@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import grpc
 import uuid_utils
@@ -67,6 +68,10 @@ from providers.capabilities import Capability
 from providers.deliveries import UnscopedEffects
 from providers.migration import open_engine
 from providers.registry import adapter
+
+DELIVERIES_MAX: Final = 128
+"""Deliveries of a process that run at once; they hold no place among the running calls."""
+DELIVERIES_WAITING_MAX: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +255,13 @@ def _relay(given: EventsSettings, metrics: Metrics, stack: AsyncExitStack) -> Re
     except (ValueError, OSError) as error:
         raise ConfigurationError(f"events: {error}") from error
     stack.push_async_callback(client.aclose)
-    relay = Relay(client, audience=given.audience, observe=metrics.delivery, log=logger("relay"))
+    relay = Relay(
+        client,
+        Admission(running_max=DELIVERIES_MAX, queue_max=DELIVERIES_WAITING_MAX),
+        audience=given.audience,
+        observe=metrics.delivery,
+        log=logger("relay"),
+    )
     stack.push_async_callback(relay.drain)
     return relay
 

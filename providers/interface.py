@@ -170,6 +170,8 @@ class IMemoryProvider(ABC):
         - V-2. Pages follow each other without gap or repetition, also while the record is being
           updated.
         - V-3. One round trip.
+        - V-4. With ``brief`` a revision is as S-8 says.
+        - V-5. With ``bytes_max`` the page is no larger than S-9 says.
         """
 
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
@@ -188,6 +190,12 @@ class IMemoryProvider(ABC):
           included and ``updated_before`` is not.
         - S-6. ``more`` is true exactly when a later page would hold something.
         - S-7. One round trip.
+        - S-8. With ``brief`` what is returned holds the first 256 code points of the content, no
+          rationale and no metadata in its facet. All else is whole, and what is found is the same.
+        - S-9. With ``bytes_max`` the page ends before the first that would make it larger; never
+          before the first of all, and ``more`` is true then. What counts is the UTF-8 of type,
+          title, content, rationale, tags and reason, and of the facet as the store writes it in
+          JSON.
         """
         raise CapabilityMissingError(Capability.SEARCH)
 

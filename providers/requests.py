@@ -193,12 +193,21 @@ CommitOutcome = (
 
 # -------------------- histories, search
 
+BRIEF_LENGTH = 256
+"""Code points of content that a brief page holds."""
+
+
+def _check_size(*, brief: bool, bytes_max: int | None) -> None:
+    if bytes_max is not None and (brief or bytes_max < 1):
+        raise ValueError("bytes_max is at least 1, and a brief page has none")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionsRequest:
     """A page of a record's history, newest first.
 
-    ``before``: only revisions below it. ``limit`` 1-100.
+    ``before``: only revisions below it. ``limit`` 1-100. For ``brief`` and ``bytes_max`` see
+    clauses V-4 and V-5; only one of them can be asked for, or it is a ValueError.
     """
 
     project: ProjectKey
@@ -206,6 +215,12 @@ class RevisionsRequest:
     record_id: str
     before: int | None
     limit: int
+    brief: bool = False
+    bytes_max: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no adapter could answer."""
+        _check_size(brief=self.brief, bytes_max=self.bytes_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +251,11 @@ class SearchRequest:
     """Heads of one agent, or of all agents where ``agent_id`` is ``None``.
 
     Empty sets do not filter, and neither does an empty text; all tags must be there. For what a
-    filter means see clauses S-1 to S-5.
+    filter means see clauses S-1 to S-5; for ``brief`` and ``bytes_max``, S-8 and S-9.
 
     Raises:
-        ValueError: ``limit`` is not 1-100, a bound of importance is no number, or a time has no
-            zone.
+        ValueError: ``limit`` is not 1-100, a bound of importance is no number, a time has no zone,
+            or ``bytes_max`` is below 1 or that of a brief page.
     """
 
     project: ProjectKey
@@ -256,9 +271,12 @@ class SearchRequest:
     updated_before: datetime | None = None
     after: SearchPosition | None = None
     limit: int = 50
+    brief: bool = False
+    bytes_max: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no adapter could answer."""
+        _check_size(brief=self.brief, bytes_max=self.bytes_max)
         if not 1 <= self.limit <= SEARCH_LIMIT_MAX:
             raise ValueError(f"limit is 1-{SEARCH_LIMIT_MAX}")
         if any(isnan(each or 0.0) for each in (self.importance_min, self.importance_max)):

@@ -189,6 +189,26 @@ class EventsPort(Protocol):
         ...
 
 
+class Place(Protocol):
+    """One of the places of ``PlacesPort``. Give it back when the work is over."""
+
+    def release(self) -> None:
+        """Give the place to the next in line; twice does no harm."""
+        ...
+
+
+class PlacesPort(Protocol):
+    """A bounded number of places, of which nobody may have more than a half."""
+
+    async def take(self, whose: str) -> Place:
+        """Wait in line for a place. Cancelling the wait leaves the line.
+
+        Raises:
+            OverloadedError: the line is full, or the half of it that one may have. Retryable.
+        """
+        ...
+
+
 class RelayPort(Protocol):
     """Delivers accepted effects when a caller says so; nothing is delivered by itself (004-75)."""
 

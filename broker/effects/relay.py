@@ -12,7 +12,8 @@ from structlog.typing import FilteringBoundLogger
 from broker.domain.call import Call
 from broker.domain.delivery import DeliveryCode, DeliveryOutcome
 from broker.domain.effects import EffectReceipt, receipt_of
-from broker.domain.ports import Bound, EventsPort
+from broker.domain.errors import OverloadedError
+from broker.domain.ports import Bound, EventsPort, PlacesPort
 from broker.telemetry.logs import describe
 from providers.capabilities import Capability
 from providers.deliveries import (
@@ -33,8 +34,6 @@ from providers.errors import (
 )
 
 LEASE_MS: Final = 30_000
-DELIVERIES_MAX: Final = 128
-"""Deliveries of a process that run at once; they hold no place among the running calls."""
 STORE_S: Final = 2.0
 """The most one step at the store may take; the last one may outlive its call by as much."""
 MARGIN_S: Final = 0.25
@@ -80,19 +79,30 @@ class _Job:
         """Return the seconds left for the Events service."""
         return self.end - asyncio.get_running_loop().time()
 
+    def check_wanted(self) -> None:
+        """Go no further where nobody waits, or no time is left."""
+        if self.gone or self.left() <= 0.0:
+            raise _FailedError(DeliveryCode.CANCELLED if self.gone else DeliveryCode.TIMEOUT)
+
 
 class Relay:
     """Fulfils ``RelayPort``. Holds no state but the deliveries that are running."""
 
     def __init__(
-        self, events: EventsPort, *, audience: str, observe: Observe, log: FilteringBoundLogger
+        self,
+        events: EventsPort,
+        places: PlacesPort,
+        *,
+        audience: str,
+        observe: Observe,
+        log: FilteringBoundLogger,
     ) -> None:
-        """Take the Events service and the audience of its tokens, and who is told."""
+        """Take the Events service and the audience of its tokens, places, and who is told."""
         self._events = events
+        self._places = places
         self._audience = audience
         self._observe = observe
         self._log = log
-        self._places = asyncio.Semaphore(DELIVERIES_MAX)
         self._running: set[asyncio.Task[DeliveryOutcome]] = set()
 
     async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
@@ -126,13 +136,27 @@ class Relay:
 
     async def _measured(self, job: _Job) -> DeliveryOutcome:
         started = time.perf_counter()
-        async with self._places:
-            outcome = await self._delivered(job)
+        outcome = await self._placed(job)
         self._observe(outcome.code or "delivered", time.perf_counter() - started)
         return outcome
 
+    async def _placed(self, job: _Job) -> DeliveryOutcome:
+        """Deliver in a place, of which one tenant has at most half: its Events may be slow."""
+        try:
+            async with asyncio.timeout(max(0.0, job.left())):
+                place = await self._places.take(job.named.project.tenant_id)
+        except OverloadedError:
+            return DeliveryOutcome(code=DeliveryCode.BUSY)
+        except TimeoutError:
+            return DeliveryOutcome(code=DeliveryCode.TIMEOUT)
+        try:
+            return await self._delivered(job)
+        finally:
+            place.release()
+
     async def _delivered(self, job: _Job) -> DeliveryOutcome:
         try:
+            job.check_wanted()
             acquired = await self._acquired(job)
             if acquired.acknowledgement is not None:
                 return DeliveryOutcome(acknowledgement=acquired.acknowledgement)
@@ -164,8 +188,7 @@ class Relay:
         authorization = _events_authorization(job.call)
         if authorization is None:
             raise _FailedError(DeliveryCode.TOKEN_INVALID)
-        if job.gone or job.left() <= 0.0:
-            raise _FailedError(DeliveryCode.CANCELLED if job.gone else DeliveryCode.TIMEOUT)
+        job.check_wanted()
         job.admitting = asyncio.ensure_future(
             self._events.admit(job.call, receipt, authorization, timeout=job.left())
         )

@@ -118,6 +118,10 @@ class Admission:
             await self._wait(key, caller, cost)
         return Slot(lambda: self._finish(key, caller, cost))
 
+    async def take(self, whose: Hashable) -> Slot:
+        """Return a slot for light work of ``whose``; see ``enter``."""
+        return await self.enter(whose, Cost.LIGHT)
+
     def _may_run(self, caller: _Caller, cost: Cost) -> bool:
         light = cost is Cost.LIGHT or self._heavy < self._running_half
         return light and caller.running < self._running_half

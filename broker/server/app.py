@@ -29,6 +29,7 @@ _FRAMING_BYTES: Final = 64 * 1024
 _LOOK_S: Final = 0.05
 _SILENT_LOOKS: Final = 10
 _SILENCE_WAIT_MAX_S: Final = 2.0
+_DELIVERY_WAIT_MAX_S: Final = 3.0
 
 OPTIONS: Final[Sequence[tuple[str, int]]] = (
     # Soft and hard limit alike: between two different limits gRPC refuses calls at random.
@@ -147,18 +148,28 @@ class EdgeServer:
         gRPC answers CANCELLED to calls that reach it while it shuts down, which no client retries.
         So new calls are held first until no more come; then gRPC shuts down, which tells clients to
         go elsewhere; then those held are refused as UNAVAILABLE, for clients to retry there. Calls
-        that were running finish meanwhile.
+        that were running finish meanwhile. What they deliver the Events service reads back here, so
+        a moment is left for that before gRPC shuts down.
         """
         end = asyncio.get_running_loop().time() + grace_s
         self._health.drain()
         self._interceptor.close()
-        await self._silence(min(_SILENCE_WAIT_MAX_S, grace_s / 2))
+        await self._silence(min(_SILENCE_WAIT_MAX_S, grace_s / 3))
+        await self._delivered(min(_DELIVERY_WAIT_MAX_S, grace_s / 3))
         stopping = asyncio.create_task(
             self._server.stop(max(0.0, end - asyncio.get_running_loop().time()))
         )
         await asyncio.sleep(_LOOK_S)
         self._interceptor.turn_away()
         await stopping
+
+    async def _delivered(self, wait_max_s: float) -> None:
+        """Wait until no call that runs may be waiting for the Events service."""
+        end = asyncio.get_running_loop().time() + wait_max_s
+        while (  # noqa: ASYNC110 - as below: looks, since nobody tells
+            self._interceptor.delivering and asyncio.get_running_loop().time() < end
+        ):
+            await asyncio.sleep(_LOOK_S)
 
     async def _silence(self, wait_max_s: float) -> None:
         """Wait until no call came in for a while.

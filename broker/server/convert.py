@@ -38,12 +38,13 @@ from broker.server.vocabulary import (
 )
 from broker.server.wellknown import mapping_of, put_struct, put_time, time_of
 from providers.model import MemoryFacet, Record, Revision
+from providers.requests import BRIEF_LENGTH
 
 METADATA_WIRE_BYTES_MAX: Final = 4 * METADATA_BYTES_MAX
 """A Struct takes less than four times the bytes of its JSON, whatever is in it."""
 
-SNIPPET_LENGTH: Final = 256
-"""Code points of content that view BASIC shows."""
+SNIPPET_LENGTH: Final = BRIEF_LENGTH
+"""Code points of content that view BASIC shows: as many as a brief page holds."""
 
 _Message = TypeVar("_Message", record_pb2.Record, record_pb2.Revision)
 

@@ -99,9 +99,10 @@ class Admitted:
         """Take slots from the line each method waits in."""
         self._lines = lines
         self._metrics = metrics
+        self.delivering = 0
 
     async def __call__(self, proceed: Step, exchange: Exchange) -> bytes:
-        """Serve the call in a slot.
+        """Serve the call in a slot. ``delivering`` counts those that may give theirs away.
 
         Raises:
             OverloadedError: no waiting place was left. Retryable.
@@ -115,9 +116,12 @@ class Admitted:
             self._metrics.admission_refused(error.metadata["limit"])
             raise
         exchange.call.give_place = slot.release
+        delivers = exchange.policy.takes_events_token
+        self.delivering += delivers
         try:
             return await proceed(exchange)
         finally:
+            self.delivering -= delivers
             slot.release()
 
 

@@ -55,6 +55,7 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
             queued=lambda: admission.queued,
             running=lambda: admission.running,
         )
+        self._admitted = Admitted(self._lines, metrics)
         self._layers: tuple[Layer, ...] = (
             RequestIds(),
             Measured(metrics),
@@ -62,18 +63,26 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
             Refusing(),
             Deadlines(),
             Authenticated(verifier),
-            Admitted(self._lines, metrics),
+            self._admitted,
         )
         self._guarded: dict[str, Handler] = {}
 
+    @property
+    def delivering(self) -> int:
+        """How many calls run that may be waiting for the Events service."""
+        return self._admitted.delivering
+
     def close(self) -> None:
-        """Take no new calls: they are held until ``turn_away``."""
-        for line in self._lines.values():
-            line.close()
+        """Take no new calls of the main line: they are held until ``turn_away``.
+
+        Reads of receipts go on: calls that run wait for the Events service, which needs them.
+        """
+        self._lines[Line.MAIN].close()
 
     def turn_away(self) -> None:
         """Refuse the calls held since ``close``, and all that still come."""
         for line in self._lines.values():
+            line.close()
             line.turn_away()
 
     async def intercept_service(

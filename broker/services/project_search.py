@@ -78,6 +78,7 @@ class ProjectSearch:
             agent_id=None,
             after=position(request.page_token, bound_to),
             limit=limit,
+            full=full,
         )
         pins = await self._or_refused(authorized, {}, self._pinned(authorized, request))
         selections = await self._authority.check_runs(

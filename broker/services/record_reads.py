@@ -20,6 +20,7 @@ from broker.domain.fields import (
     refuse_if_any,
 )
 from broker.domain.paging import (
+    REPLY_BYTES_MAX,
     check_token_syntax,
     checked_view,
     digest,
@@ -130,6 +131,8 @@ class RecordReads:
             record_id=request.record_id,
             before=before,
             limit=limit,
+            brief=not full,
+            bytes_max=REPLY_BYTES_MAX if full else None,
         )
         page = await self._access.read(
             access, lambda provider, timeout: provider.revisions(wanted, timeout=timeout)

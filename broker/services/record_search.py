@@ -41,6 +41,7 @@ class RecordSearch:
             agent_id=request.scope.agent_id,
             after=after,
             limit=limit,
+            full=full,
         )
         page = await self._access.read(
             access, lambda provider, timeout: provider.search(asked, timeout=timeout)

@@ -14,7 +14,7 @@ from broker.domain.fields import (
     check_unit,
     normal_tags,
 )
-from broker.domain.paging import checked_view, position_of
+from broker.domain.paging import REPLY_BYTES_MAX, checked_view, position_of
 from broker.domain.requests import SearchInput, Unknown
 from providers.model import ProjectKey, Record, State
 from providers.requests import SearchPosition, SearchRequest
@@ -65,8 +65,12 @@ def wanted(
     agent_id: str | None,
     after: SearchPosition | None,
     limit: int,
+    full: bool,
 ) -> SearchRequest:
-    """Return what a provider is asked; the filters were checked."""
+    """Return what a provider is asked; the filters were checked.
+
+    Without ``full`` it reads what view BASIC shows; else no more than may fit into a reply.
+    """
     return SearchRequest(
         project=project,
         agent_id=agent_id,
@@ -81,6 +85,8 @@ def wanted(
         updated_before=known_time(request.updated_before),
         after=after,
         limit=limit,
+        brief=not full,
+        bytes_max=REPLY_BYTES_MAX if full else None,
     )
 
 

@@ -13,6 +13,7 @@ from providers.capabilities import Capability
 from providers.conformance.reference_candidates import ReferenceCandidates
 from providers.conformance.reference_delivery import ReferenceDelivery
 from providers.conformance.reference_export import ReferenceExport
+from providers.conformance.reference_pages import brief, within
 from providers.conformance.reference_search import fits, page
 from providers.conformance.reference_shelves import ReferenceStore, Shelf
 from providers.errors import WriteSetInvalidError
@@ -112,11 +113,13 @@ class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceE
         newest = head.current.revision
         top = newest if request.before is None else min(newest, request.before - 1)
         bottom = max(top - request.limit, 0)
-        page = tuple(
+        whole = [
             shelf.revisions[RevisionRef(request.record_id, number)]
             for number in range(top, bottom, -1)
-        )
-        return deepcopy(RevisionsPage(found=True, revisions=page, more=bottom > 0))
+        ]
+        held = within(whole, request.bytes_max)
+        page = tuple(map(brief, whole[:held]) if request.brief else whole[:held])
+        return deepcopy(RevisionsPage(found=True, revisions=page, more=top > held))
 
     async def search(self, request: SearchRequest, *, timeout: float) -> SearchPage:
         """See ``IMemoryProvider.search``."""

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from itertools import pairwise
 
+from providers.conformance.reference_pages import text_size
 from providers.conformance.reference_shelves import ReferenceParts, Shelf
 from providers.errors import StoredDataInvalidError
 from providers.model import Kind, Record, Revision, RevisionRef, State
@@ -64,7 +65,7 @@ class ReferenceExport(ReferenceParts):
             return "records"
         if sum(head.current.revision for head in heads) > request.revisions_max:
             return "revisions"
-        size = sum(_size(each) for head in heads for each in self._stored(shelf, head))
+        size = sum(text_size(each) for head in heads for each in self._stored(shelf, head))
         return "bytes" if size > request.bytes_max else None
 
     # -------------------- their chains
@@ -79,9 +80,3 @@ class ReferenceExport(ReferenceParts):
         if len(chain) != head.current.revision or not linked or chain[-1] != head.current:
             raise StoredDataInvalidError("a stored chain is not whole")
         return tuple(chain)
-
-
-def _size(revision: Revision) -> int:
-    said = revision.content
-    texts = (said.type, said.title, said.content, said.rationale, revision.reason, *said.tags)
-    return sum(len(text.encode()) for text in texts if text is not None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from providers.conformance.reference_pages import brief_record, within
 from providers.folding import folded
 from providers.model import Content, Record, State
 from providers.requests import SearchPage, SearchPosition, SearchRequest
@@ -16,7 +17,9 @@ def page(fitting: Iterable[Record], request: SearchRequest) -> SearchPage:
     if request.after is not None:
         end = _place(request.after)
         found = [each for each in found if _place_of(each) > end]
-    return SearchPage(tuple(found[: request.limit]), more=len(found) > request.limit)
+    held = within([each.current for each in found[: request.limit]], request.bytes_max)
+    records = map(brief_record, found[:held]) if request.brief else found[:held]
+    return SearchPage(tuple(records), more=len(found) > held)
 
 
 def fits(record: Record, request: SearchRequest) -> bool:

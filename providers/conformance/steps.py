@@ -120,10 +120,16 @@ async def page(
     before: int | None = None,
     limit: int = 100,
     agent_id: str = AGENT,
+    **asked: Any,
 ) -> RevisionsPage:
-    """Read one page of a history."""
+    """Read one page of a history; ``asked`` are further fields of the request."""
     request = RevisionsRequest(
-        project=project, agent_id=agent_id, record_id=record_id, before=before, limit=limit
+        project=project,
+        agent_id=agent_id,
+        record_id=record_id,
+        before=before,
+        limit=limit,
+        **asked,
     )
     return await provider.revisions(request, timeout=SECONDS)
 

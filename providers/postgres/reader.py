@@ -1,7 +1,6 @@
 """Reads: each is one statement, and so one round trip and one snapshot."""
 
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 
 import asyncpg
 
@@ -28,7 +27,7 @@ NO_MARKER = "the live resource has no marker: run broker init-resource"
 BIGGEST = 2**63 - 1
 """The biggest number that the statements take."""
 _ONCE_WIDTH = 8
-_HEAD_WIDTH = 3
+_PAGE_WIDTH = 5
 
 
 def stream(run_id: str) -> str:
@@ -92,29 +91,39 @@ async def revisions(
         findable(request.record_id),
         BIGGEST if request.before is None else min(request.before, BIGGEST),
         request.limit + 1,
+        request.brief,
+        request.bytes_max,
     )
     if not rows:
         check_marker(resource, None, None)
-    resource_id, generation, head = rows[0][:_HEAD_WIDTH]
+    resource_id, generation, head = rows[0][:3]
     check_marker(resource, resource_id, generation)
     if head is None:
         return RevisionsPage(found=False)
-    found = [to_revision(row[_HEAD_WIDTH:]) for row in rows if row[_HEAD_WIDTH] is not None]
+    page = [row for row in rows if row[_PAGE_WIDTH] is not None]
     newest = head if request.before is None else min(head, request.before - 1)
-    _check_page(found, newest, request.limit)
-    page = tuple(found[: request.limit])
-    return RevisionsPage(found=True, revisions=page, more=len(found) > request.limit)
+    found = tuple(to_revision(row[_PAGE_WIDTH:], brief=request.brief) for row in page)
+    _check_page(found, [(row[3], row[4]) for row in page], newest)
+    return RevisionsPage(found=True, revisions=found, more=rows[-1][3] is not None)
 
 
-def _check_page(page: list[Revision], newest: int, limit: int) -> None:
-    """Refuse a history with a gap, a link that does not fit, or an end before revision 1."""
+def _check_page(
+    page: Sequence[Revision], earlier: Sequence[tuple[int | None, str | None]], newest: int
+) -> None:
+    """Refuse a history with a gap, a link that does not fit, or an end before revision 1.
+
+    ``earlier`` holds number and id of what is stored before each of the page.
+    """
     numbers = [revision.revision for revision in page]
-    last = max(newest - limit, 1)
-    if numbers != list(range(newest, last - 1, -1)):
+    wanted = list(range(newest, newest - len(page), -1))
+    follows = [number or 0 for number, _ in earlier] == [number - 1 for number in numbers]
+    if numbers != wanted or not follows or (newest > 0 and not page):
         raise StoredDataInvalidError("a stored history has a gap")
-    for later, earlier in pairwise(page):
-        if later.previous_revision_id != earlier.revision_id:
-            raise StoredDataInvalidError("a stored history has a link that does not fit")
+    if any(
+        revision.previous_revision_id != revision_id
+        for revision, (_, revision_id) in zip(page, earlier, strict=True)
+    ):
+        raise StoredDataInvalidError("a stored history has a link that does not fit")
 
 
 def findable(text: str) -> str | None:

@@ -170,8 +170,10 @@ def effect_columns(effect: AcceptedEffect) -> dict[str, object]:
 # -------------------- from the store
 
 
-def to_revision(row: Sequence[Any]) -> Revision:
+def to_revision(row: Sequence[Any], *, brief: bool = False) -> Revision:
     """Return the revision that the columns of a row hold, in the order of the statements.
+
+    With ``brief`` what a brief page leaves out is left out of the facet; else the row has it so.
 
     Raises:
         StoredDataInvalidError: They hold none. Not retryable.
@@ -219,7 +221,7 @@ def to_revision(row: Sequence[Any]) -> Revision:
                 importance=importance,
                 tags=_words(tags),
             ),
-            facet=None if facet is None else _to_facet(facet),
+            facet=None if facet is None else _to_facet(facet, brief=brief),
             state=_STATES[state],
             trust=_TRUSTS[trust],
             source_run_id=source_run_id,
@@ -235,21 +237,23 @@ def to_revision(row: Sequence[Any]) -> Revision:
         raise StoredDataInvalidError("a stored revision holds an unknown value") from error
 
 
-def to_record(row: Sequence[Any], create_time: datetime) -> Record:
-    """Return the head that the columns of a row hold.
+def to_record(row: Sequence[Any], create_time: datetime, *, brief: bool = False) -> Record:
+    """Return the head that the columns of a row hold; see ``to_revision``.
 
     Raises:
         StoredDataInvalidError: They hold none. Not retryable.
     """
-    current = to_revision(row)
+    current = to_revision(row, brief=brief)
     try:
         return Record(current, _stored_time(create_time))
     except TypeError as error:
         raise StoredDataInvalidError("a stored head's time is no time") from error
 
 
-def _to_facet(text: str) -> MemoryFacet:
+def _to_facet(text: str, *, brief: bool) -> MemoryFacet:
     document = orjson.loads(text)
+    if brief:
+        document.pop("metadata", None)
     return MemoryFacet(**{name: _FACET[name](value) for name, value in document.items()})
 
 

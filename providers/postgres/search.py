@@ -18,7 +18,8 @@ from providers.postgres.statements import (
 from providers.requests import SearchPage, SearchRequest
 from providers.rules import is_storable
 
-_HEAD_WIDTH = 3
+_HEAD_WIDTH = 4
+_MORE = 3
 _WILDCARD = re.compile(r"[\\%_]")
 # What has trigrams in every database, inside a text and as a whole tag; which letters count beyond
 # these is for the database's locale to say.
@@ -38,9 +39,11 @@ async def search(link: Link, resource: ResourceIdentity, request: SearchRequest)
         check_marker(resource, None, None)
     check_marker(resource, rows[0][0], rows[0][1])
     found = [row for row in rows if row[_HEAD_WIDTH] is not None]
-    page = found[: request.limit]
-    records = (to_record(row[_HEAD_WIDTH : _HEAD_WIDTH + SNAPSHOT_WIDTH], row[2]) for row in page)
-    return SearchPage(tuple(records), more=len(found) > request.limit)
+    records = tuple(
+        to_record(row[_HEAD_WIDTH : _HEAD_WIDTH + SNAPSHOT_WIDTH], row[2], brief=request.brief)
+        for row in found
+    )
+    return SearchPage(records, more=bool(rows[-1][_MORE]))
 
 
 def _named(request: SearchRequest) -> Iterator[str]:
@@ -75,6 +78,8 @@ def _query(request: SearchRequest) -> tuple[str, tuple[object, ...]]:
         request.limit + 1,
         text,
         request.agent_id,
+        request.brief,
+        request.bytes_max,
     )
     one_agent = request.agent_id is not None
     indexed = [tag for tag in tags if _TRIGRAM_OF_TAG.search(tag)]

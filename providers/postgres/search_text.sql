@@ -5,7 +5,7 @@
 -- the rest of them from fitting any.
 -- No row when there is no marker; one row without a head when nothing is found.
 --
--- $1 to $15 as in search.sql  $16 a pattern of the text or of a tag, one with trigrams
+-- $1 to $17 as in search.sql  $18 a pattern of the text or of a tag, one with trigrams
 WITH walked AS MATERIALIZED (
     SELECT r.update_time, r.record_id, /* fits */ AS fits
     FROM memory.records AS r
@@ -32,7 +32,7 @@ found AS MATERIALIZED (
     SELECT r.update_time, r.record_id
     FROM memory.records AS r
     WHERE EXISTS (SELECT FROM "end")
-        AND /* scope of the text */ AND r.search_text LIKE $16
+        AND /* scope of the text */ AND r.search_text LIKE $18
         AND (
             r.state <> 'forgotten'
             AND r.update_time >= coalesce($9::timestamptz, '-infinity')
@@ -50,19 +50,22 @@ found AS MATERIALIZED (
     LIMIT $13
 )
 SELECT
-    m.resource_id, m.generation, v.create_time AS record_create_time,
-    v.record_id, v.revision, v.revision_id, v.previous_revision_id, v.agent_id, v.kind, v.type,
-    v.title, v.content, v.rationale, v.importance, v.tags, v.facet, v.state, v.trust,
-    v.source_run_id, v.source_session_id, v.promoted_decision_id, v.superseded_by_record_id,
-    v.reason, v.change_kind, v.actor_fingerprint, v.update_time
+    m.resource_id, m.generation, v.create_time AS record_create_time, v.more,
+    /* columns */, v.update_time
 FROM memory.resource AS m
 LEFT JOIN (
-    found AS f
+    SELECT
+        r.*,
+        row_number() OVER page AS place,
+        lead(true) OVER page AS more,
+        sum(/* size */) OVER page AS bytes
+    FROM found AS f
     CROSS JOIN LATERAL (
-        SELECT r.*
-        FROM memory.records AS r
-        WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = f.record_id
+        SELECT h.*
+        FROM memory.records AS h
+        WHERE h.tenant_id = $1 AND h.project_id = $2 AND h.record_id = f.record_id
         LIMIT 1
-    ) AS v
-) ON true
-ORDER BY v.update_time DESC, v.record_id
+    ) AS r
+    WINDOW page AS (ORDER BY f.update_time DESC, f.record_id ROWS UNBOUNDED PRECEDING)
+) AS v ON v.place = 1 OR (v.place < $13 AND (v.bytes > /* bytes */) IS NOT TRUE)
+ORDER BY v.place

@@ -4,6 +4,8 @@ from importlib.resources import files
 
 import asyncpg
 
+from providers.requests import BRIEF_LENGTH
+
 
 def _read(name: str) -> str:
     return files("providers.postgres").joinpath(name).read_text(encoding="utf-8")
@@ -12,7 +14,6 @@ def _read(name: str) -> str:
 LOAD = _read("load.sql")
 COMMIT = _read("commit.sql")
 CLASSIFY = _read("classify.sql")
-REVISIONS = _read("revisions.sql")
 NEGOTIATE = _read("negotiate.sql")
 ACQUIRE = _read("acquire.sql")
 ACKNOWLEDGE = _read("acknowledge.sql")
@@ -23,6 +24,22 @@ UNSCOPED = _read("unscoped.sql")
 TOMBSTONES = _read("tombstones.sql")
 CANDIDATES = _read("candidates.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
+
+
+def _page(statement: str, *, brief: int, bytes_max: int) -> str:
+    """Put in what pages have in common; the numbers are those of the two parameters."""
+    for mark, sql in (
+        ("columns", _read("page_columns.sql").rstrip()),
+        ("size", _read("page_bytes.sql").rstrip()),
+        ("brief", f"${brief}::boolean"),
+        ("length", str(BRIEF_LENGTH)),
+        ("bytes", f"${bytes_max}::bigint"),
+    ):
+        statement = statement.replace(f"/* {mark} */", sql)
+    return statement
+
+
+REVISIONS = _page(_read("revisions.sql"), brief=7, bytes_max=8)
 
 WALK = 500
 """How many heads a search for text looks through before it asks the index of the text."""
@@ -37,7 +54,7 @@ def _search(name: str, *, one_agent: bool) -> str:
         ("walk", str(WALK)),
     ):
         statement = statement.replace(f"/* {mark} */", sql)
-    return statement
+    return _page(statement, brief=16, bytes_max=17)
 
 
 def _scope(collation: str, one_agent: bool) -> str:
@@ -81,8 +98,8 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         *(None, None, None, None, None, None, None, None, _NO_ROWS),
     )
     await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4, None)
-    await connection.fetch(REVISIONS, None, None, None, None, None, 0)
-    nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None)
+    await connection.fetch(REVISIONS, None, None, None, None, None, 0, False, None)
+    nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None, False, None)
     for statement in (SEARCH_AGENT, SEARCH_PROJECT):
         await connection.fetch(statement, *nothing)
     for statement in (SEARCH_TEXT_AGENT, SEARCH_TEXT_PROJECT):

@@ -185,6 +185,27 @@ MUTANTS = (
         tests=(f"{LAWS}[postgres-history-history_of_another_agent_is_not_found]",),
     ),
     Mutant(
+        name="a bounded page of heads skips what is too large",
+        file="providers/postgres/search.sql",
+        right="    WHERE p.place = 1 OR (p.place < $13",
+        wrong="    WHERE (p.place < $13",
+        tests=(f"{LAWS}[postgres-sizes-bounded_pages_of_heads_join]",),
+    ),
+    Mutant(
+        name="brief pages are sent whole",
+        file="providers/postgres/page_columns.sql",
+        right="THEN substr(v.content, 1, /* length */)",
+        wrong="THEN v.content",
+        tests=(f"{LAWS}[postgres-sizes-brief_revisions_are_cut_by_code_points]",),
+    ),
+    Mutant(
+        name="view BASIC reads whole records",
+        file="broker/services/search_filter.py",
+        right="        brief=not full,\n",
+        wrong="",
+        tests=("tests/integration/broker/test_small_pages.py::test_a_page_reads_what_it_shows",),
+    ),
+    Mutant(
         name="heads are found in any tenant",
         file="providers/postgres/load.sql",
         right="WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($3)",

@@ -176,3 +176,7 @@ FILTER: dict[str, st.SearchStrategy[Any]] = {
 FILTERS = st.lists(st.sampled_from(sorted(FILTER)), max_size=3, unique=True).flatmap(
     lambda names: st.fixed_dictionaries({each: FILTER[each] for each in names})
 )
+
+# A bound far from every sum: how a store writes a facet in JSON, and so its bytes, is its own.
+SIZED = st.sampled_from([{}, {"brief": True}, {"bytes_max": 1}, {"bytes_max": 1_000_000}])
+"""How large a page may be."""

@@ -46,6 +46,7 @@ from tests.property.drawing import (
     RECORDS,
     REST,
     RUNS,
+    SIZED,
     SPELLINGS,
     Change,
     Rest,
@@ -149,16 +150,28 @@ class ProvidersAgree(Moves):
         agent_id=st.sampled_from(AGENTS),
         before=st.none() | st.integers(1, 6),
         limit=st.sampled_from([1, 2, 100]),
+        sized=SIZED,
     )
     def page_of_history(
-        self, project_id: str, record_id: str, agent_id: str, before: int | None, limit: int
+        self,
+        project_id: str,
+        record_id: str,
+        agent_id: str,
+        before: int | None,
+        limit: int,
+        sized: dict[str, Any],
     ) -> None:
         """Ask for revisions, mostly of whom they belong to."""
         project = self._project(project_id)
         head = self._head(project, record_id)
         owner = head.current.agent_id if head and limit != 1 else agent_id
         request = RevisionsRequest(
-            project=project, agent_id=owner, record_id=record_id, before=before, limit=limit
+            project=project,
+            agent_id=owner,
+            record_id=record_id,
+            before=before,
+            limit=limit,
+            **sized,
         )
         self._both(lambda provider: provider.revisions(request, timeout=CALL_SECONDS))
 
@@ -172,6 +185,7 @@ class ProvidersAgree(Moves):
         cut=st.none() | st.integers(0, 6),
         tagged=often(0, 1, 2),
         spell=st.sampled_from(SPELLINGS),
+        sized=SIZED,
     )
     def search(
         self,
@@ -185,6 +199,7 @@ class ProvidersAgree(Moves):
         cut: int | None,
         tagged: int,
         spell: Callable[[str], str],
+        sized: dict[str, Any],
     ) -> None:
         """Ask with any filters, often for what somebody has, after any page."""
         had = self.met[number % len(self.met)].current.content if self.met else None
@@ -194,7 +209,12 @@ class ProvidersAgree(Moves):
             filters["tags"] = tuple(map(spell, had.tags[:tagged]))
         end = position(self.met[after % len(self.met)]) if after is not None and self.met else None
         request = SearchRequest(
-            project=self._project(project_id), agent_id=agent_id, limit=limit, after=end, **filters
+            project=self._project(project_id),
+            agent_id=agent_id,
+            limit=limit,
+            after=end,
+            **filters,
+            **sized,
         )
         self._search(request)
 
@@ -218,7 +238,7 @@ class ProvidersAgree(Moves):
                 self.candidates(project_id, agent_id, RUNS[0], 10_001, 2**24)
             self._search(SearchRequest(project=project, agent_id=None, limit=100))
             for record_id in RECORDS:
-                self.page_of_history(project_id, record_id, AGENTS[0], None, 100)
+                self.page_of_history(project_id, record_id, AGENTS[0], None, 100, {})
         for write in self.sent:
             self._load(LoadRequest(project=write.project, receipt=write.receipt.key))
 

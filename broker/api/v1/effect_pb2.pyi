@@ -190,7 +190,8 @@ class Delivery(_message.Message):
     `accepted_effect_outbox_missing` the effect is gone from the store;
     `accepted_effect_outbox_invalid` what the store holds fails its check;
     `accepted_effect_receipt_invalid` the stored receipt is not that of this effect;
-    `accepted_effect_delivery_busy` somebody else delivers it now, or an earlier effect of the run is undelivered;
+    `accepted_effect_delivery_busy` somebody else delivers it now, an earlier effect of the run is undelivered, or too
+    many deliveries wait in this process;
     `accepted_effect_acknowledgment_fenced` the Events service acknowledged, but the lease had passed to somebody else;
     `accepted_effect_delivery_timeout` the time of the call ran out;
     `accepted_effect_delivery_cancelled` the caller went away (seen in ListPendingEffects only);

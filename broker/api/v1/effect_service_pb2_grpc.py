@@ -73,7 +73,7 @@ class EffectServiceServicer:
 
     def GetAcceptedEffect(self, request, context):
         """Returns a receipt. Waits in a line of its own, so that the Events service can read it back while a promotion runs.
-        Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING.
+        Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING, CAPABILITY_MISSING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,7 +89,7 @@ class EffectServiceServicer:
 
     def ListPendingEffects(self, request, context):
         """Lists the undelivered effects of a run, whoever accepted them, in the order in which they will be delivered.
-        Deadline 5 s. Errors: BINDING_MISSING, PAGE_TOKEN_INVALID.
+        Deadline 5 s. Errors: BINDING_MISSING, CAPABILITY_MISSING, PAGE_TOKEN_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,7 +41,7 @@ class EffectServiceStub:
     def __new__(cls, channel: _aio.Channel) -> EffectServiceAsyncStub: ...
     GetAcceptedEffect: _grpc.UnaryUnaryMultiCallable[_effect_service_pb2.GetAcceptedEffectRequest, _effect_service_pb2.GetAcceptedEffectResponse]
     """Returns a receipt. Waits in a line of its own, so that the Events service can read it back while a promotion runs.
-    Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING.
+    Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING, CAPABILITY_MISSING.
     """
     DeliverAcceptedEffect: _grpc.UnaryUnaryMultiCallable[_effect_service_pb2.DeliverAcceptedEffectRequest, _effect_service_pb2.DeliverAcceptedEffectResponse]
     """Delivers a receipt to the Events service, as PromoteProposal does, `x-events-authorization` included. Does nothing
@@ -49,7 +49,7 @@ class EffectServiceStub:
     """
     ListPendingEffects: _grpc.UnaryUnaryMultiCallable[_effect_service_pb2.ListPendingEffectsRequest, _effect_service_pb2.ListPendingEffectsResponse]
     """Lists the undelivered effects of a run, whoever accepted them, in the order in which they will be delivered.
-    Deadline 5 s. Errors: BINDING_MISSING, PAGE_TOKEN_INVALID.
+    Deadline 5 s. Errors: BINDING_MISSING, CAPABILITY_MISSING, PAGE_TOKEN_INVALID.
     """
     GetUnscopedAcceptedEffect: _grpc.UnaryUnaryMultiCallable[_effect_service_pb2.GetUnscopedAcceptedEffectRequest, _effect_service_pb2.GetUnscopedAcceptedEffectResponse]
     """Returns a receipt without naming its run, for Events services of the release before. Off unless configured. Native
@@ -70,7 +70,7 @@ class EffectServiceAsyncStub(EffectServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetAcceptedEffect: _aio.UnaryUnaryMultiCallable[_effect_service_pb2.GetAcceptedEffectRequest, _effect_service_pb2.GetAcceptedEffectResponse]  # type: ignore[assignment]
     """Returns a receipt. Waits in a line of its own, so that the Events service can read it back while a promotion runs.
-    Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING.
+    Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING, CAPABILITY_MISSING.
     """
     DeliverAcceptedEffect: _aio.UnaryUnaryMultiCallable[_effect_service_pb2.DeliverAcceptedEffectRequest, _effect_service_pb2.DeliverAcceptedEffectResponse]  # type: ignore[assignment]
     """Delivers a receipt to the Events service, as PromoteProposal does, `x-events-authorization` included. Does nothing
@@ -78,7 +78,7 @@ class EffectServiceAsyncStub(EffectServiceStub):
     """
     ListPendingEffects: _aio.UnaryUnaryMultiCallable[_effect_service_pb2.ListPendingEffectsRequest, _effect_service_pb2.ListPendingEffectsResponse]  # type: ignore[assignment]
     """Lists the undelivered effects of a run, whoever accepted them, in the order in which they will be delivered.
-    Deadline 5 s. Errors: BINDING_MISSING, PAGE_TOKEN_INVALID.
+    Deadline 5 s. Errors: BINDING_MISSING, CAPABILITY_MISSING, PAGE_TOKEN_INVALID.
     """
     GetUnscopedAcceptedEffect: _aio.UnaryUnaryMultiCallable[_effect_service_pb2.GetUnscopedAcceptedEffectRequest, _effect_service_pb2.GetUnscopedAcceptedEffectResponse]  # type: ignore[assignment]
     """Returns a receipt without naming its run, for Events services of the release before. Off unless configured. Native
@@ -102,7 +102,7 @@ class EffectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_effect_service_pb2.GetAcceptedEffectResponse, _abc.Awaitable[_effect_service_pb2.GetAcceptedEffectResponse]]:
         """Returns a receipt. Waits in a line of its own, so that the Events service can read it back while a promotion runs.
-        Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING.
+        Deadline 5 s. Errors: EFFECT_NOT_FOUND, BINDING_MISSING, CAPABILITY_MISSING.
         """
 
     @_abc_1.abstractmethod
@@ -122,7 +122,7 @@ class EffectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_effect_service_pb2.ListPendingEffectsResponse, _abc.Awaitable[_effect_service_pb2.ListPendingEffectsResponse]]:
         """Lists the undelivered effects of a run, whoever accepted them, in the order in which they will be delivered.
-        Deadline 5 s. Errors: BINDING_MISSING, PAGE_TOKEN_INVALID.
+        Deadline 5 s. Errors: BINDING_MISSING, CAPABILITY_MISSING, PAGE_TOKEN_INVALID.
         """
 
     @_abc_1.abstractmethod

@@ -21,6 +21,7 @@ from providers.conformance.laws import (
     receipts,
     search_text,
     searching,
+    sizes,
     supersession,
     text,
 )
@@ -41,6 +42,7 @@ AREAS = (
     searching,
     search_text,
     candidates,
+    sizes,
     limits,
     exporting,
     importing,

@@ -318,3 +318,26 @@ async def test_what_a_delivery_costs(desk: Desk) -> None:
     assert await cost(PROMOTE, **told) == (3, {"load": 2, "acquire": 1}, 0)
     reply = await desk.done(PROMOTE, **told)
     assert await cost(DELIVER, receipt_id=reply.receipt_id) == (2, {"effect": 1, "acquire": 1}, 0)
+
+
+async def test_a_tenant_whose_events_hang_holds_up_no_other(desk: Desk) -> None:
+    """004-75, 004-78: half of the places are for others; who waits for one is told in time."""
+    events, stand = desk.stand.events, desk.stand
+    proposals = [await proposed(desk, f"key-{n}", run=f"run-{n}") for n in range(72)]
+    events.scripts[desk.project] = hangs
+    promoting = [
+        asyncio.create_task(
+            desk.done(PROMOTE, run=f"run-{n}", proposal_id=each, idempotency_key=f"key-{n}")
+        )
+        for n, each in enumerate(proposals)
+    ]
+    await attempted(desk, 64)
+    neighbour = Desk(stand, desk.channel, stand.project())
+    other = {"tenant_id": "tenant-b"}
+    made = await neighbour.done(PROPOSE, other)
+    reply = await neighbour.done(PROMOTE, other, proposal_id=made.proposal.record_id)
+    assert reply.delivery.state == DELIVERED
+    assert not any(task.done() for task in promoting)
+    assert events.counts[desk.project] == 64, "half of the places"
+    replies = await asyncio.gather(*promoting)
+    assert {each.delivery.code for each in replies} == {"accepted_effect_delivery_timeout"}

@@ -231,3 +231,23 @@ async def test_sixty_four_runs_are_delivered_for_real(relay: Relay) -> None:
     facts = await relay.site.facts(desk.project)
     assert [fact.sequence for fact in facts] == [*range(1, 65)]
     assert {fact.receipt_id for fact in facts} == {reply.receipt_id for reply in replies}
+
+
+async def test_a_drain_lets_what_runs_be_read_back(relay: Relay) -> None:
+    """004-80, 004-101: what was promoted when the end came is delivered before it."""
+    desk, runs = relay.desk, [f"run-{n}" for n in range(24)]
+    proposals = await asyncio.gather(*(relay.proposed(run, run=run) for run in runs))
+    promoting = [
+        asyncio.create_task(relay.call(PROMOTE, run=run, proposal_id=proposal, idempotency_key=run))
+        for run, proposal in zip(runs, proposals, strict=True)
+    ]
+    async with asyncio.timeout(30):
+        while not await relay.site.facts(desk.project):
+            continue
+    stopping = asyncio.create_task(asyncio.to_thread(desk.stand.broker.stop))
+    replies = await asyncio.gather(*promoting)
+    assert await stopping == 0
+    told = [reply for reply in replies if not isinstance(reply, Refused)]
+    assert len(told) > 1
+    assert {reply.delivery.code for reply in told} == {""}
+    assert {reply.code for reply in replies if isinstance(reply, Refused)} <= {"UNAVAILABLE"}

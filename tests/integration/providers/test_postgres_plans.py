@@ -43,7 +43,7 @@ TYPES = {
         " text, json, text, json, timestamptz, json"
     ),
     "CLASSIFY": "text, text, text, text, text[], text[], text[], text[], text",
-    "REVISIONS": "text, text, text, text, bigint, bigint",
+    "REVISIONS": "text, text, text, text, bigint, bigint, boolean, bigint",
     "ACQUIRE": "text, text, text, text, text, bigint, integer",
     "ACKNOWLEDGE": "text, text, text, text, text, bigint, text, text, bigint",
     "RELEASE": "text, text, text, text, text, bigint, text, text",

@@ -1,6 +1,8 @@
 """What goes over the wire, and how the server finds rows."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
@@ -156,6 +158,35 @@ async def test_damaged_histories_are_told(
     await admin.execute(damage)
     with pytest.raises(StoredDataInvalidError):
         await provider.revisions(HISTORY, timeout=SECONDS)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM memory.revisions WHERE revision = 3",
+        "UPDATE memory.revisions SET previous_revision_id = 'x' WHERE revision = 4",
+    ],
+)
+@pytest.mark.parametrize("asked", [{"limit": 2}, {"bytes_max": 300}, {"limit": 2, "brief": True}])
+async def test_damage_at_the_end_of_a_page_is_told(
+    provider: PostgresMemoryProvider,
+    admin: asyncpg.Connection,
+    damage: str,
+    asked: dict[str, Any],
+) -> None:
+    """What a page ends before is compared with its end, though it is not sent."""
+    chain = [specimens.memory("r1", "x" * 100)]
+    for _ in range(4):
+        chain.append(specimens.after(chain[-1]))
+    write = specimens.create(PROJECT, chain[-1], history=tuple(each.current for each in chain[:-1]))
+    assert await provider.commit(write, timeout=SECONDS) == Committed()
+    sound = await provider.revisions(replace(HISTORY, **asked), timeout=SECONDS)
+    assert ([each.revision for each in sound.revisions], sound.more) == ([5, 4], True)
+    await drop_checks(admin, "revisions")
+    await admin.execute("ALTER TABLE memory.revisions DISABLE TRIGGER USER")
+    await admin.execute(damage)
+    with pytest.raises(StoredDataInvalidError):
+        await provider.revisions(replace(HISTORY, **asked), timeout=SECONDS)
 
 
 async def test_damaged_receipts_are_told(

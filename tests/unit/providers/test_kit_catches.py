@@ -48,13 +48,24 @@ from tests.conformance.planted import (
     reading,
     search_text,
     searching,
+    sizes,
     transferring,
     writing,
 )
 from tests.conformance.planted.bug import CAUGHT_BY
 from tests.conformance.reference_harness import RESOURCE, ReferenceHarness
 
-PLANTED = (composing, delivering, faults, reading, search_text, searching, transferring, writing)
+PLANTED = (
+    composing,
+    delivering,
+    faults,
+    reading,
+    search_text,
+    searching,
+    sizes,
+    transferring,
+    writing,
+)
 LAWS = {law.name: law for law in all_laws()}
 LINKED_LAWS = plan_for(linked_harness.DECLARATION).laws
 

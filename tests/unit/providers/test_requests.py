@@ -11,6 +11,7 @@ from providers.requests import (
     CandidatesRequest,
     ExportRequest,
     KeyQuery,
+    RevisionsRequest,
     SearchPosition,
     SearchRequest,
 )
@@ -30,11 +31,13 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a time without a zone is the poin
         {"updated_from": NAIVE},
         {"updated_before": NAIVE},
         {"after": SearchPosition(NAIVE, "r1")},
+        {"bytes_max": 0},
+        {"bytes_max": 1, "brief": True},
     ],
 )
 def test_a_search_out_of_bounds_is_refused(asked: dict[str, Any]) -> None:
     """004-66: pages of 1 to 100; bounds that are numbers; times with a zone."""
-    with pytest.raises(ValueError, match=r"limit|number|zone"):
+    with pytest.raises(ValueError, match=r"limit|number|zone|bytes_max"):
         SearchRequest(project=PROJECT, agent_id="a1", **asked)
 
 
@@ -67,6 +70,15 @@ def test_candidates_within_bounds_are_asked_for(limit: int) -> None:
     """004-89, 004-90: both ends are inside, and 16 MiB is what is meant without a bound."""
     made = CandidatesRequest(project=PROJECT, agent_id="a", run_id="r", limit=limit)
     assert (made.limit, made.bytes_max) == (limit, 2**24)
+
+
+@pytest.mark.parametrize("asked", [{"bytes_max": 0}, {"bytes_max": 1, "brief": True}])
+def test_a_page_of_no_bytes_is_refused(asked: dict[str, Any]) -> None:
+    """004-68: a bound lets something through, and a brief page has none."""
+    with pytest.raises(ValueError, match="bytes_max"):
+        RevisionsRequest(
+            project=PROJECT, agent_id="a1", record_id="r1", before=None, limit=1, **asked
+        )
 
 
 @pytest.mark.parametrize("lease_ms", [0, -1, 3_600_001])
