@@ -60,14 +60,27 @@ _HIDDEN_RANGES: Final = (
 _TAG_FORMS: Final = "<>&\u226e\u226f\ufe47\ufe60\ufe64\ufe65\uff06\uff1c\uff1e\uff3b"
 """What opens and closes tags, and what compatibility forms of it and of ``[`` become."""
 
-_HIDDEN: Final = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in _HIDDEN_RANGES)
-_ESCAPED: Final = re.compile(f"[{_TAG_FORMS}{_HIDDEN}]")
+_BEYOND_BMP: Final = 0x10000
+
+
+def _inside(*ranges: tuple[int, int]) -> str:
+    """Return the inside of a character class."""
+    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+
+
+# Apart, because a class with characters beyond the first plane is ten times as slow.
+_ESCAPED: Final = re.compile(
+    f"[{_TAG_FORMS}{_inside(*(each for each in _HIDDEN_RANGES if each[1] < _BEYOND_BMP))}]"
+)
+_ESCAPED_BEYOND: Final = re.compile(
+    f"[{_inside(*(each for each in _HIDDEN_RANGES if each[0] >= _BEYOND_BMP))}]"
+)
+_BEYOND: Final = re.compile(f"[{_inside((_BEYOND_BMP, 0x10FFFF))}]")
 _ASCII_ESCAPED: Final = re.compile("[<>&\x7f]")
 _ROLE: Final = re.compile(
     r"\[(?=[ /]*(?i:inst|sys|tool|available_tools|user|assistant|human|developer|think))"
 )
 _MARKER_WORD: Final = re.compile("[uU](?=(?i:ntrusted[ _]*context))")
-_BEYOND_BMP: Final = 0x10000
 
 _encode: Final = JSONEncoder(ensure_ascii=False).encode
 
@@ -85,6 +98,8 @@ def escaped(value: str) -> str:
     """
     text = _encode(value)
     text = (_ASCII_ESCAPED if text.isascii() else _ESCAPED).sub(_as_escape, text)
+    if _BEYOND.search(text):
+        text = _ESCAPED_BEYOND.sub(_as_escape, text)
     if "[" in text:
         text = _ROLE.sub(_as_escape, text)
     return _MARKER_WORD.sub(_as_escape, text)

@@ -3,7 +3,7 @@
 Requests hold what came from the wire, as all requests do: nothing is checked yet.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -110,6 +110,7 @@ class Compiled:
 
     text: str | None
     render_version: int
+    budget: ContextBudget
     items: tuple[ContextItem, ...] = ()
     omitted: tuple[OmittedItem, ...] = ()
     omitted_memory_count: int = 0
@@ -117,9 +118,6 @@ class Compiled:
     ignored: tuple[IgnoredDecision, ...] = ()
     ignored_decision_count: int = 0
     causes: tuple[OmissionCause, ...] = ()
-    budget: ContextBudget = field(
-        default_factory=lambda: ContextBudget(tokens=0, items=0, characters_used=0)
-    )
 
 
 def check_compile(violations: Violations, request: CompileContext) -> None:
