@@ -61,6 +61,20 @@ MUTANTS = (
         tests=(f"{LAWS}[postgres-cas-wrong_expected_changes_nothing]",),
     ),
     Mutant(
+        name="a memory is shared by a tag that folds to cross-team",
+        file="providers/postgres/candidates.sql",
+        right="""lower(t.tag COLLATE "C") = 'cross-team'""",
+        wrong="true",
+        tests=(f"{LAWS}[postgres-candidates-memories_are_shared_by_one_tag]",),
+    ),
+    Mutant(
+        name="candidates are sent before they are counted",
+        file="providers/postgres/candidates.sql",
+        right="s.place = 1 OR s.total <= $6",
+        wrong="true",
+        tests=(f"{LAWS}[postgres-candidates-candidates_within_bytes]",),
+    ),
+    Mutant(
         name="the revision a caller saw is not compared",
         file="broker/domain/records.py",
         right="    if record.current.revision != expected_revision:\n",
