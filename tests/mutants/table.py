@@ -271,4 +271,18 @@ MUTANTS = (
         wrong="        hits += added[: limit - len(hits)]\n",
         tests=("tests/unit/domain/test_project_pages.py",),
     ),
+    Mutant(
+        name="a page of compilations repeats the last one before it",
+        file="broker/store/compilation_statements.py",
+        right="        yield tuple_(*keys) < tuple_(*seen)\n",
+        wrong="        yield tuple_(*keys) <= tuple_(*seen)\n",
+        tests=("tests/integration/store/test_compilations.py",),
+    ),
+    Mutant(
+        name="a compilation is found by another run",
+        file="broker/store/compilation_statements.py",
+        right='("tenant_id", "project_id", "run_id", "compilation_id")',
+        wrong='("tenant_id", "project_id", "compilation_id")',
+        tests=("tests/integration/store/test_compilations.py",),
+    ),
 )
