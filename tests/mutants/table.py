@@ -373,5 +373,17 @@ MUTANTS = (
         right='re.compile("[<>&\\x7f]")',
         wrong='re.compile("[>&\\x7f]")',
         tests=("tests/unit/context/test_frame.py",),
+        name="a page of compilations repeats the last one before it",
+        file="broker/store/compilation_statements.py",
+        right="        yield tuple_(*keys) < tuple_(*seen)\n",
+        wrong="        yield tuple_(*keys) <= tuple_(*seen)\n",
+        tests=("tests/integration/store/test_compilations.py",),
+    ),
+    Mutant(
+        name="a compilation is found by another run",
+        file="broker/store/compilation_statements.py",
+        right='("tenant_id", "project_id", "run_id", "compilation_id")',
+        wrong='("tenant_id", "project_id", "compilation_id")',
+        tests=("tests/integration/store/test_compilations.py",),
     ),
 )

@@ -122,7 +122,7 @@ async def test_lists_walk_an_index_in_its_order(filled: asyncpg.Connection) -> N
     analysed = await filled.fetchval(ANALYSED)
     wrong: list[str] = []
     for (name, (wanted, index)), (part, also) in product(LISTS.items(), PARTS.items()):
-        query = CompilationQuery(tenant_id="t", project_id="p", limit=50, **wanted, **also)
+        query = CompilationQuery(tenant_id="t", project_id="p", limit=100, **wanted, **also)
         may = {index} if analysed else {index, UNKNOWING.get(index, index)}
         made = await plans(filled, listed(query))
         wrong += [f"{name}, {part}:\n{plan}" for plan in made if not walks_well(plan, may)]
