@@ -48,15 +48,12 @@ from providers.deliveries import (
     PendingEffectsRequest,
 )
 from providers.errors import CapabilityMissingError
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.model import WriteSet
 from providers.requests import (
     Candidates,
     CandidatesRequest,
     CommitOutcome,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,

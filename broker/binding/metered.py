@@ -14,16 +14,13 @@ from providers.deliveries import (
     PendingEffects,
     PendingEffectsRequest,
 )
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
     Candidates,
     CandidatesRequest,
     CommitOutcome,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,

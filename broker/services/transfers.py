@@ -36,8 +36,9 @@ from broker.transfer.links import targets_outside
 from broker.transfer.verify import check_counts, check_label, checked_bundle
 from providers.capabilities import Capability
 from providers.errors import StoredDataInvalidError
+from providers.exports import ExportRequest
 from providers.model import ReceiptKey, Record, RevisionRef, WriteSet
-from providers.requests import ExportRequest, Loaded, LoadRequest
+from providers.requests import Loaded, LoadRequest
 
 IMPORT: Final = "ImportRecords"
 

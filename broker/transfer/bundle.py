@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Final
 
 from broker.domain.errors import BundleIncompleteError, BundleTooLargeError
+from providers.exports import Limit
 from providers.model import Kind, Record, Revision
-from providers.requests import Limit
 
 FORMAT: Final = "agentweaver.knowledge-transfer.v1"
 SCHEMA_VERSION: Final = 1

@@ -24,7 +24,9 @@ class ReferenceCandidates(ReferenceParts):
             return Candidates(())
         heads = (self._head(shelf, each) for each in shelf.heads)
         chosen = [each for each in heads if each and self._enters(each.current, request)]
-        return deepcopy(self._within(self._ordered(chosen)[: request.limit], request.bytes_max))
+        return deepcopy(
+            self._within_bytes(self._ordered(chosen)[: request.limit], request.bytes_max)
+        )
 
     def _enters(self, now: Revision, request: CandidatesRequest) -> bool:
         if now.state is not State.ACTIVE:
@@ -46,7 +48,7 @@ class ReferenceCandidates(ReferenceParts):
     def _ordered(self, chosen: Iterable[Record]) -> list[Record]:
         return sorted(chosen, key=_place)
 
-    def _within(self, chosen: list[Record], bytes_max: int) -> Candidates:
+    def _within_bytes(self, chosen: list[Record], bytes_max: int) -> Candidates:
         """Return the longest beginning that fits."""
         used = 0
         for number, record in enumerate(chosen):

@@ -6,8 +6,8 @@ from itertools import pairwise
 from providers.conformance.reference_pages import text_size
 from providers.conformance.reference_shelves import ReferenceParts, Shelf
 from providers.errors import StoredDataInvalidError
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
 from providers.model import Kind, Record, Revision, RevisionRef, State
-from providers.requests import Export, ExportRequest, KeyQuery, KeysFound, Limit
 
 EXPORTED = frozenset({Kind.MEMORY, Kind.DECISION})
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from providers.conformance import expect, specimens
 from providers.conformance.steps import AGENT, SECONDS
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import (
     ChangeKind,
@@ -17,7 +18,7 @@ from providers.model import (
     Trust,
     WriteSet,
 )
-from providers.requests import Export, ExportRequest, KeyQuery, KeysFound, LoadRequest
+from providers.requests import LoadRequest
 
 Chain = tuple[Record, tuple[Revision, ...]]
 

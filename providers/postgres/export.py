@@ -8,12 +8,12 @@ from typing import Any
 import asyncpg
 
 from providers.errors import StoredDataInvalidError
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
 from providers.model import Record, ResourceIdentity, Revision, Tombstone
 from providers.postgres.connections import Link
 from providers.postgres.reader import all_findable, check_marker, findable
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record, to_revision
 from providers.postgres.statements import EXPORT_AGENT, EXPORT_NAMED, TOMBSTONES
-from providers.requests import Export, ExportRequest, KeyQuery, KeysFound, Limit
 
 # More than any store holds in one project, and small enough to add one.
 _LIMIT_MAX = 2**62

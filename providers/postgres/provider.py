@@ -18,6 +18,7 @@ from providers.deliveries import (
     UnscopedEffectRequest,
     UnscopedEffects,
 )
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import ResourceIdentity, WriteSet
 from providers.postgres import commit as writer
@@ -32,10 +33,6 @@ from providers.requests import (
     Candidates,
     CandidatesRequest,
     CommitOutcome,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,

@@ -29,16 +29,13 @@ from providers.errors import (
     ProviderTimeoutError,
     ProviderUnavailableError,
 )
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.requests import (
     Candidates,
     CandidatesRequest,
     CommitOutcome,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,

@@ -340,6 +340,8 @@ MUTANTS = (
         right="    if asked != kept:\n",
         wrong="    if asked[:4] != kept[:4]:\n",
         tests=("tests/unit/domain/test_effects.py",),
+    ),
+    Mutant(
         name="a context orders importance as text",
         file="broker/context/scoring.py",
         right="        -importance_band(current.content.importance),\n",
@@ -373,6 +375,8 @@ MUTANTS = (
         right='re.compile("[<>&\\x7f]")',
         wrong='re.compile("[>&\\x7f]")',
         tests=("tests/unit/context/test_frame.py",),
+    ),
+    Mutant(
         name="a page of compilations repeats the last one before it",
         file="broker/store/compilation_statements.py",
         right="        yield tuple_(*keys) < tuple_(*seen)\n",

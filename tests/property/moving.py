@@ -15,9 +15,10 @@ from providers.deliveries import (
     LeaseRequest,
     PendingEffectsRequest,
 )
+from providers.exports import ExportRequest, KeyQuery
 from providers.interface import IMemoryProvider
 from providers.model import AcceptedEffect, ProjectKey, WriteSet
-from providers.requests import CandidatesRequest, ExportRequest, KeyQuery
+from providers.requests import CandidatesRequest
 from tests.property.drawing import AGENTS, KEYS, PROJECTS, RECORDS, RUNS, often
 
 CALL_SECONDS = 20.0

@@ -19,9 +19,10 @@ from providers.conformance.transfer_steps import (
     names_of,
 )
 from providers.errors import StoredDataInvalidError
+from providers.exports import Export
 from providers.interface import IMemoryProvider
 from providers.model import ChangeKind, Content, Kind, ProjectKey, Record, State
-from providers.requests import Committed, Export
+from providers.requests import Committed
 
 TURNS = 40
 

@@ -20,8 +20,9 @@ from providers.conformance.transfer_steps import (
     nothing_came,
     renamed,
 )
+from providers.exports import KeysFound
 from providers.model import Record, Revision, State, Trust, WriteSet
-from providers.requests import AlreadyExists, Committed, KeysFound, Replayed
+from providers.requests import AlreadyExists, Committed, Replayed
 
 RECORDS, REVISIONS, BYTES = 25, 500, 1_048_576
 """A bundle of full size (004-83)."""

@@ -273,7 +273,7 @@ class CountsTheContentAlone(ReferenceMemoryProvider):
 
 @caught_by("candidates_within_bytes")
 class PassesOverWhatDoesNotFit(ReferenceMemoryProvider):
-    def _within(self, chosen: list[Record], bytes_max: int) -> Candidates:
+    def _within_bytes(self, chosen: list[Record], bytes_max: int) -> Candidates:
         kept: list[Record] = []
         for record in chosen:
             if not kept or sum(self._size(e.current) for e in [*kept, record]) <= bytes_max:
@@ -283,16 +283,16 @@ class PassesOverWhatDoesNotFit(ReferenceMemoryProvider):
 
 @caught_by("candidates_within_bytes")
 class HoldsBackTheFirst(ReferenceMemoryProvider):
-    def _within(self, chosen: list[Record], bytes_max: int) -> Candidates:
+    def _within_bytes(self, chosen: list[Record], bytes_max: int) -> Candidates:
         if chosen and self._size(chosen[0].current) > bytes_max:
             return Candidates((), truncated_bytes=True)
-        return super()._within(chosen, bytes_max)
+        return super()._within_bytes(chosen, bytes_max)
 
 
 @caught_by("candidates_within_bytes")
 class SendsTheOneThatIsTooMuch(ReferenceMemoryProvider):
-    def _within(self, chosen: list[Record], bytes_max: int) -> Candidates:
-        found = super()._within(chosen, bytes_max)
+    def _within_bytes(self, chosen: list[Record], bytes_max: int) -> Candidates:
+        found = super()._within_bytes(chosen, bytes_max)
         return replace(found, records=tuple(chosen[: len(found.records) + found.truncated_bytes]))
 
 
@@ -311,7 +311,7 @@ class TellsOfTheLimitToo(_Gives):
 
 @caught_by("no_more_than_16_mib_are_sent")
 class HasNoBound(ReferenceMemoryProvider):
-    def _within(self, chosen: list[Record], bytes_max: int) -> Candidates:
+    def _within_bytes(self, chosen: list[Record], bytes_max: int) -> Candidates:
         return Candidates(tuple(chosen))
 
 
@@ -350,4 +350,4 @@ class GivesCandidatesWithoutACheck(ReferenceMemoryProvider):
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
         heads = self._shelf(request.project).heads.values()
         chosen = [each for each in heads if self._enters(each.current, request)]
-        return self._within(self._ordered(chosen)[: request.limit], request.bytes_max)
+        return self._within_bytes(self._ordered(chosen)[: request.limit], request.bytes_max)

@@ -16,13 +16,7 @@ from providers.model import (
     RevisionRef,
     WriteSet,
 )
-from providers.requests import (
-    ChainLink,
-    Loaded,
-    LoadRequest,
-    RevisionsPage,
-    RevisionsRequest,
-)
+from providers.requests import ChainLink, Loaded, LoadRequest, RevisionsPage, RevisionsRequest
 from tests.conformance.planted.bug import caught_by
 
 # -------------------- reading

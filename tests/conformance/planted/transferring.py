@@ -6,16 +6,9 @@ from dataclasses import replace
 from providers.conformance.reference import ReferenceMemoryProvider, Shelf
 from providers.conformance.transfer_steps import Chain
 from providers.errors import StoredDataInvalidError
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
 from providers.model import ChangeKind, ProjectKey, Record, State, WriteSet
-from providers.requests import (
-    AlreadyExists,
-    CommitOutcome,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
-    Limit,
-)
+from providers.requests import AlreadyExists, CommitOutcome
 from tests.conformance.linked_harness import LinkedProvider
 from tests.conformance.planted.bug import caught_by
 

@@ -21,16 +21,13 @@ from providers.deliveries import (
     PendingEffects,
     PendingEffectsRequest,
 )
+from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.model import WriteSet
 from providers.requests import (
     Candidates,
     CandidatesRequest,
     CommitOutcome,
     Committed,
-    Export,
-    ExportRequest,
-    KeyQuery,
-    KeysFound,
     Loaded,
     LoadRequest,
     Negotiated,

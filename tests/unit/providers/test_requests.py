@@ -6,15 +6,9 @@ from typing import Any
 import pytest
 
 from providers.deliveries import Acknowledgement, AcquireRequest, PendingEffectsRequest
+from providers.exports import ExportRequest, KeyQuery
 from providers.model import ProjectKey
-from providers.requests import (
-    CandidatesRequest,
-    ExportRequest,
-    KeyQuery,
-    RevisionsRequest,
-    SearchPosition,
-    SearchRequest,
-)
+from providers.requests import CandidatesRequest, RevisionsRequest, SearchPosition, SearchRequest
 
 PROJECT = ProjectKey("t1", "p1")
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a time without a zone is the point

@@ -25,15 +25,9 @@ from broker.services.access import ATTEMPTS_MAX
 from broker.transfer.bundle import BYTES_MAX, Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 from providers.conformance import specimens
+from providers.exports import Export, Limit
 from providers.model import ProjectKey
-from providers.requests import (
-    AlreadyExists,
-    Contended,
-    Export,
-    GraphConflict,
-    Limit,
-    LoadRequest,
-)
+from providers.requests import AlreadyExists, Contended, GraphConflict, LoadRequest
 from tests.fixtures.bundles import bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 

@@ -36,12 +36,11 @@ from broker.services.record_writes import RecordWrites
 from broker.services.transfers import Transfers
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
+from providers.exports import Export, ExportRequest
 from providers.interface import IMemoryProvider
 from providers.model import Kind, ResourceIdentity, WriteSet
 from providers.requests import (
     CommitOutcome,
-    Export,
-    ExportRequest,
     Loaded,
     LoadRequest,
     Negotiated,
