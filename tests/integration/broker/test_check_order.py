@@ -25,6 +25,8 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.granting_owner import Script
 from tests.fixtures.record_calls import (
     CHANGES,
+    COMPILATION,
+    COMPILATIONS,
     CREATE,
     EXPORT,
     GET,
@@ -60,9 +62,12 @@ BAD: Final[dict[str, Any]] = {
     "importance": 7.0,
     "importance_min": 7.0,
     "source_revision": 0,
+    "query": "q" * 2_001,
+    "compilation_id": NO_ID,
 }
 """Fields that are wrong beside the scope, at least one for each RPC that has any."""
 WITH_FIELDS: Final = tuple(case for case in CASES if case != GET_BINDING)
+OF_AN_AGENT: Final = tuple(case for case in WITH_FIELDS if case not in {COMPILATIONS, COMPILATION})
 
 DENIED: Final = ("PERMISSION_DENIED", "PERMISSION_MISSING")
 FIELDS: Final = ("INVALID_ARGUMENT", "FIELD_INVALID")
@@ -91,7 +96,7 @@ async def test_scope_before_the_owner(ground: Ground) -> None:
     """004-48, 004-05: what would be sent to the owner is judged before it is asked."""
     denied = fails(StatusCode.PERMISSION_DENIED)
     for project, run, agent in (("", "r", "a"), ("p", "a/b", "a"), ("p", "r", "a" * 257)):
-        cases = CASES if agent == "a" else WITH_FIELDS
+        cases = CASES if agent == "a" else OF_AN_AGENT
         within = scope(project, run=run, agent=agent)
         told, questions = await ask(ground, denied, cases, scope=within)
         assert (told, questions) == (dict.fromkeys(cases, FIELDS), {0})

@@ -34,6 +34,9 @@ from tests.fixtures.authority_rows import (
 from tests.fixtures.broker import CANDIDATE, CAPABILITIES, STORE_TRIPS, Stand
 from tests.fixtures.record_calls import (
     BATCH,
+    COMPILATION,
+    COMPILATIONS,
+    COMPILE,
     GET,
     GET_BINDING,
     LIST_PROVIDERS,
@@ -329,11 +332,13 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
     """004-24, 004-25: what was not negotiated then is not used now."""
     project = await pinned(stand, capabilities=["memory.records.read"])
     missing = ("FAILED_PRECONDITION", "CAPABILITY_MISSING")
-    refused = (*RPCS, *PROPOSAL_RPCS, *TRANSFERS)
+    refused = (*RPCS, *PROPOSAL_RPCS, *TRANSFERS, COMPILE)
     assert await every_rpc(stand, project) == dict.fromkeys(refused, missing) | {
         GET: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         BATCH: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         GET_BINDING: ("OK", ""),
+        COMPILATIONS: ("OK", ""),
+        COMPILATION: ("NOT_FOUND", "COMPILATION_NOT_FOUND"),
     }
     assert (await stored(stand, [project]))[project] == []
 
