@@ -277,7 +277,7 @@ class _DeliveryPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Delive
     """Only when somebody asks for it."""
 
 class DeliveryPolicy(_DeliveryPolicy, metaclass=_DeliveryPolicyEnumTypeWrapper):
-    """When a memory is meant to be delivered to a model. Kept and returned; no method of this release acts on it."""
+    """When a memory is delivered to a model: CompileContext acts on it."""
 
 DELIVERY_POLICY_UNSPECIFIED: DeliveryPolicy.ValueType  # 0
 """Not stated; treated as RETRIEVED."""
@@ -463,7 +463,7 @@ class _SensitivityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Sensitivi
     """For those named only; never sent to a remote model."""
 
 class Sensitivity(_Sensitivity, metaclass=_SensitivityEnumTypeWrapper):
-    """How sensitive a memory is, lowest first. Kept and returned; no method of this release acts on it."""
+    """How sensitive a record is, lowest first. CompileContext keeps out what is above a ceiling."""
 
 SENSITIVITY_UNSPECIFIED: Sensitivity.ValueType  # 0
 """Not stated; treated as INTERNAL."""
