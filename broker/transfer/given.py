@@ -112,6 +112,10 @@ class BundleSource(Protocol):
         """How many revisions there are in all."""
         ...
 
+    def values(self, most: int) -> int:
+        """Count the values in metadata that can be read; nothing behind ``most`` is looked at."""
+        ...
+
     def canonical(self) -> bytes | None:
         """Return the canonical form; ``None`` where a value has none."""
         ...

@@ -6,7 +6,7 @@ from dataclasses import replace
 from broker.domain.errors import BundleConflictError
 from broker.domain.records import Stamp, successor
 from broker.transfer.bundle import Bundle, Chain
-from broker.transfer.links import check_links
+from broker.transfer.links import Links, check_links
 from providers.model import (
     ChangeKind,
     HeadPut,
@@ -20,11 +20,12 @@ from providers.model import (
 
 
 def heads_of(
-    bundle: Bundle, stored: Mapping[str, Record], run_id: str, stamp: Stamp
+    bundle: Bundle, links: Links, stored: Mapping[str, Record], run_id: str, stamp: Stamp
 ) -> tuple[HeadPut, ...]:
     """Return the heads that an import puts, in the order of the bundle.
 
-    ``stored`` holds what there is of the bundle's records and of what they link to.
+    ``links`` are the bundle's; ``stored`` holds what there is of its records and of what they link
+    to.
 
     Raises:
         BundleConflictError, ReplacementInvalidError, ReplacementCycleError: not retryable.
@@ -32,7 +33,7 @@ def heads_of(
     for chain in bundle.chains:
         if chain.record.current.record_id in stored:
             raise conflict(bundle, chain.record.current.record_id)
-    check_links(bundle, stored)
+    check_links(bundle, links, stored)
     return tuple(imported(chain, run_id, stamp) for chain in bundle.chains)
 
 

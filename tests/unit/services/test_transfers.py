@@ -1,5 +1,6 @@
 """Exports and imports over a scripted authority and the in-memory model of a store."""
 
+import threading
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ from broker.domain.errors import (
 from broker.domain.requests import ScopeInput
 from broker.server.bundles import MessageBundle
 from broker.services.access import ATTEMPTS_MAX
-from broker.transfer.bundle import BYTES_MAX, Bundle
+from broker.transfer import links
+from broker.transfer.bundle import BYTES_MAX, VALUES_MAX, Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 from providers.conformance import specimens
 from providers.model import ProjectKey
@@ -60,9 +62,10 @@ async def imports(world: World, made: transfer_pb2.Bundle, **changes: Any) -> Im
 
 async def exports(world: World, *record_ids: str, scope: ScopeInput = SCOPE) -> Bundle:
     """Export from a world."""
-    return await world.transfers.export(
+    written = await world.transfers.export(
         world.call(), ExportRecords(scope=scope, record_ids=record_ids)
     )
+    return written.bundle
 
 
 async def test_an_import_is_a_write_like_others() -> None:
@@ -124,6 +127,21 @@ async def test_contention_is_decided_again(outcome: GraphConflict | Contended) -
         await imports(world, small("a"))
 
 
+async def test_links_are_judged_once_and_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-87: the worst bundle takes a while; other calls and other attempts do not pay for it."""
+    judged = []
+    real = links._closing
+
+    def closing(made: Any) -> Any:
+        judged.append(threading.current_thread())
+        return real(made)
+
+    monkeypatch.setattr(links, "_closing", closing)
+    await imports(World(outcomes=[Contended()] * (ATTEMPTS_MAX - 1)), small("a"))
+    assert len(judged) == 1
+    assert judged[0] is not threading.main_thread()
+
+
 async def test_an_id_that_exists_is_told_at_once() -> None:
     """004-87: the commit names the record; nothing is tried again with the same ids."""
     world = World(outcomes=[AlreadyExists("b")])
@@ -176,6 +194,23 @@ async def test_links_that_lead_away() -> None:
 
 
 # -------------------- what a store answers
+
+
+@pytest.mark.parametrize("over", [0, 1])
+async def test_values_are_counted_before_anything_is_written(over: int) -> None:
+    """004-83: what an import refuses is not exported; heads count beside their revisions."""
+    facet = specimens.facet(metadata={"a": [[]] * (VALUES_MAX // 2 - 3 + over), "b": {"c": 1}})
+    memory = specimens.memory("m")
+    record = replace(memory, current=replace(memory.current, facet=facet))
+    world = World(export=Export(((record, (record.current,)),)))
+    if not over:
+        assert len((await exports(world)).chains) == 1
+        assert world.forms == 1
+        return
+    with pytest.raises(BundleTooLargeError) as refused:
+        await exports(world)
+    assert refused.value.metadata == {"limit": "values", "max": str(VALUES_MAX)}
+    assert world.forms == 0
 
 
 @pytest.mark.parametrize("limit", ["records", "revisions", "bytes"])

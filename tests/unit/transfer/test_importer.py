@@ -11,6 +11,7 @@ from broker.domain.errors import BundleConflictError, BundleIncompleteError, Rep
 from broker.domain.records import Stamp
 from broker.transfer.bundle import Bundle, Chain, exported
 from broker.transfer.importer import heads_of, imported
+from broker.transfer.links import judged_links
 from providers.conformance import specimens
 from providers.model import ChangeKind, OriginTier, Record, Revision, State, Trust
 from tests.unit.transfer.test_links import chain
@@ -95,9 +96,15 @@ def test_what_is_there_is_a_conflict() -> None:
     chains = (whole(specimens.memory("m")), chain("a", (0, None), (1, "absent")))
     bundle = Bundle("p", chains[0].record.current.agent_id, chains)
     with pytest.raises(ReplacementInvalidError):
-        heads_of(bundle, {}, "r", stamp())
+        heads_of(bundle, judged_links(bundle), {}, "r", stamp())
     with pytest.raises(BundleConflictError) as refused:
-        heads_of(bundle, {"a": specimens.memory("a", agent_id="foreign")}, "r", stamp())
+        heads_of(
+            bundle,
+            judged_links(bundle),
+            {"a": specimens.memory("a", agent_id="foreign")},
+            "r",
+            stamp(),
+        )
     assert refused.value.metadata == {"index": "1"}
     assert "'a'" not in str(refused.value)
 
@@ -106,7 +113,7 @@ def test_every_head_has_its_own_id() -> None:
     """004-52: in the order of the bundle."""
     chains = tuple(whole(specimens.memory(f"m{n}")) for n in range(3))
     bundle = Bundle("p", chains[0].record.current.agent_id, chains)
-    puts = heads_of(bundle, {}, "r", stamp())
+    puts = heads_of(bundle, judged_links(bundle), {}, "r", stamp())
     assert [put.record.current.record_id for put in puts] == ["m0", "m1", "m2"]
     assert len({put.record.current.revision_id for put in puts}) == 3
 
