@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from broker.domain.errors import BundleConflictError
+from broker.domain.facets import OPERATOR_SOURCES
 from broker.domain.records import Stamp, successor
 from broker.transfer.bundle import Bundle, Chain
 from broker.transfer.links import Links, check_links
@@ -14,6 +15,7 @@ from providers.model import (
     OriginTier,
     Record,
     Revision,
+    SourceType,
     State,
     Trust,
 )
@@ -41,7 +43,8 @@ def imported(chain: Chain, run_id: str, stamp: Stamp) -> HeadPut:
     """Return the head on top of a history: the text of its last revision, and nothing of its rank.
 
     It is active, pending and replaced by nothing, whatever it was at home; it comes from the
-    importing run, and its origin counts as external (004-88).
+    importing run, and its origin counts as external (004-88). A source that only operators may
+    claim becomes an external one, whoever imports; what confirmed the text at home is not counted.
     """
     last = chain.record.current
     after = replace(
@@ -61,9 +64,13 @@ def imported(chain: Chain, run_id: str, stamp: Stamp) -> HeadPut:
 def _facet(last: Revision) -> MemoryFacet | None:
     if last.facet is None:
         return None
+    source = last.facet.source_type
     return replace(
         last.facet,
+        source_type=SourceType.EXTERNAL if source in OPERATOR_SOURCES else source,
         origin_tier=OriginTier.EXTERNAL,
+        corroboration=0,
+        last_reinforce_time=None,
         invalidate_time=None,
         invalidation_reason=None,
     )

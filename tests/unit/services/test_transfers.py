@@ -2,6 +2,8 @@
 
 import threading
 from dataclasses import replace
+from datetime import timedelta
+from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -20,7 +22,7 @@ from broker.domain.errors import (
     ReplacementInvalidError,
     RunSelectionNotFoundError,
 )
-from broker.domain.requests import ScopeInput
+from broker.domain.requests import RestoreRecord, ScopeInput, SupersedeDecision
 from broker.server.bundles import MessageBundle
 from broker.services.access import ATTEMPTS_MAX
 from broker.transfer import links
@@ -36,7 +38,7 @@ from providers.requests import (
     Limit,
     LoadRequest,
 )
-from tests.fixtures.bundles import bundle, history, linked
+from tests.fixtures.bundles import DECISION, bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 
 WRITE: Final = ["check 1", "bind", "load", "check 2", "commit"]
@@ -241,3 +243,31 @@ async def test_a_torn_answer() -> None:
     denied: BrokerError = PermissionMissingError("AccessPrivateKnowledge")
     with pytest.raises(PermissionMissingError):
         await exports(World(export=torn, refusals={2: denied}))
+
+
+async def test_a_clock_ahead_makes_no_circle() -> None:
+    """004-87: superseded, restored, and then the other way round, by a clock that is behind."""
+    world = World()
+    ahead = world.now() + timedelta(minutes=4)
+    there = history("project", "there", kind=DECISION, create_time=ahead, **AGENT)
+    here = history("project", "here", kind=DECISION, **AGENT)
+    await imports(world, bundle("project", there, here, agent="agent"))
+
+    changes = world.changes
+    numbers = count(1)
+
+    async def change(method: Any, request: Any, record_id: str, **more: Any) -> int:
+        given = {"scope": SCOPE, "record_id": record_id, "reason": ""} | more
+        asked = request(idempotency_key=f"change-{next(numbers)}", **given)
+        return int((await method(world.call(), asked)).record.current.revision)
+
+    async def supersede(record_id: str, by: str) -> int:
+        more = {"expected_revision": 2, "replacement_record_id": by}
+        return await change(changes.supersede, SupersedeDecision, record_id, **more)
+
+    revision = await supersede("there", "here")
+    back = {"expected_revision": revision, "source_revision": 1}
+    await change(changes.restore, RestoreRecord, "there", **back)
+    await supersede("here", "there")
+    made = await exports(world)
+    assert links.judged_links(made).closing is None

@@ -13,7 +13,7 @@ from broker.transfer.bundle import Bundle, Chain, exported
 from broker.transfer.importer import heads_of, imported
 from broker.transfer.links import judged_links
 from providers.conformance import specimens
-from providers.model import ChangeKind, OriginTier, Record, Revision, State, Trust
+from providers.model import ChangeKind, OriginTier, Record, Revision, SourceType, State, Trust
 from tests.unit.transfer.test_links import chain
 
 ACTOR: Final = specimens.digest("the importer")
@@ -75,11 +75,36 @@ def test_rank_does_not_travel() -> None:
     )
     head = imported(old, "run-import", stamp()).record.current
     assert head.facet == replace(
-        facet, origin_tier=OriginTier.EXTERNAL, invalidate_time=None, invalidation_reason=None
+        facet,
+        origin_tier=OriginTier.EXTERNAL,
+        corroboration=0,
+        last_reinforce_time=None,
+        invalidate_time=None,
+        invalidation_reason=None,
     )
     assert (head.trust, head.state) == (Trust.PENDING, State.ACTIVE)
     assert (head.source_session_id, head.reason) == (None, None)
     assert head.content == old.record.current.content
+
+
+@pytest.mark.parametrize("source", SourceType)
+def test_nobody_speaks_for_an_operator(source: SourceType) -> None:
+    """004-88, 000-08: such a source is claimed by who may, never by who carries a file."""
+    facet = specimens.facet(source_type=source)
+    old = whole(specimens.memory("m"), facet=facet)
+    head = imported(old, "run-import", stamp()).record.current
+    assert head.facet is not None
+    claimed = source in {SourceType.OPERATOR, SourceType.MANUAL}
+    assert head.facet.source_type is (SourceType.EXTERNAL if claimed else source)
+    assert old.revisions[0].facet == facet
+
+
+@pytest.mark.parametrize("flagged", [True, False])
+def test_a_flag_stays(flagged: bool) -> None:
+    """004-88: what was noted against a text is not lost on its way."""
+    old = whole(specimens.memory("m"), facet=specimens.facet(flagged=flagged))
+    head = imported(old, "run-import", stamp()).record.current
+    assert head.facet is not None and head.facet.flagged is flagged
 
 
 def test_time_goes_on() -> None:
