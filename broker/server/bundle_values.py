@@ -44,14 +44,9 @@ def _stays(value: Value) -> bool:
         case "null_value":
             return value.null_value == 0
         case "number_value":
-            return not is_negative_zero(value.number_value)
+            return value.number_value != 0.0 or copysign(1.0, value.number_value) > 0.0
         case _:
             return True
-
-
-def is_negative_zero(number: float) -> bool:
-    """Tell whether a number is -0.0, which stores and JSON take for 0."""
-    return number == 0.0 and copysign(1.0, number) < 0.0
 
 
 def _inside(held: Struct | ListValue) -> list[Struct | ListValue]:

@@ -13,10 +13,10 @@ from typing import Any, Final
 from broker.api.v1 import transfer_pb2
 from broker.domain.facets import INPUT_FIELDS
 from broker.domain.fields import TAGS_MAX
-from broker.domain.requests import UNKNOWN, ContentInput, Unknown
+from broker.domain.requests import TOO_LARGE, UNKNOWN, ContentInput, Unknown
 from broker.server.app import REQUEST_BYTES_MAX
 from broker.server.bundle_json import canonical_json
-from broker.server.bundle_values import count_values
+from broker.server.bundle_values import count_values, is_exact
 from broker.server.convert import (
     METADATA_WIRE_BYTES_MAX,
     facet_input,
@@ -200,6 +200,7 @@ def _facet(message: Any) -> GivenFacet | None:
         flagged=facet.flagged,
         invalidate_time=_exact(facet, "invalidate_time"),
         invalidation_reason=facet.invalidation_reason,
+        metadata_exact=given.metadata is TOO_LARGE or is_exact(facet.metadata),
     )
 
 
