@@ -111,7 +111,7 @@ class Transfers(Generic[M]):
 
     def _written(self, bundle: Bundle) -> M:
         """Write a bundle once, if it is not too large."""
-        check_size("values", metadata_values(bundle))
+        check_size("values", metadata_values(bundle, VALUES_MAX))
         written = self._form(bundle)
         check_size("bytes", written.size)
         return written

@@ -68,14 +68,15 @@ def too_large(limit: BundleLimit) -> BundleTooLargeError:
     )
 
 
-def metadata_values(bundle: Bundle) -> int:
-    """Count what the metadata of a bundle hold, at every depth."""
-    return sum(
-        _held(each.facet.metadata)
-        for chain in bundle.chains
-        for each in (chain.record.current, *chain.revisions)
-        if each.facet is not None and each.facet.metadata is not None
-    )
+def metadata_values(bundle: Bundle, most: int) -> int:
+    """Count what the metadata of a bundle hold, at every depth; stop soon after ``most``."""
+    count = 0
+    for chain in bundle.chains:
+        for each in (chain.record.current, *chain.revisions):
+            count += 0 if each.facet is None else _held(each.facet.metadata)
+            if count > most:
+                return count
+    return count
 
 
 def _held(value: object) -> int:
