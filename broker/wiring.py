@@ -40,7 +40,7 @@ from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
-from broker.server.bundles import bundle_size
+from broker.server.bundles import written_bundle
 from broker.server.context_servicer import context_service
 from broker.server.discovery_servicer import discovery_service
 from broker.server.effect_servicer import EffectPorts, effect_service
@@ -302,7 +302,7 @@ def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService
     return [
         record_service(ports),
         binding_service(BindingReads(access, catalog)),
-        transfer_service(Transfers(access, SystemClock(), _new_id, bundle_size)),
+        transfer_service(Transfers(access, SystemClock(), _new_id, written_bundle)),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 import sys
 from collections.abc import AsyncIterator, Iterable, Sized
 from contextlib import asynccontextmanager, suppress
@@ -51,18 +52,31 @@ class Account:
 
         Raises:
             OSError, ValueError: the file holds no token.
+            TransferError: no header can say the token or the tenant.
         """
-        pairs = [("authorization", f"Bearer {read_secret(self.token_file)}")]
-        return pairs if self.tenant is None else [*pairs, ("x-tenant", self.tenant)]
+        token = _sayable(read_secret(self.token_file), f"the token in {self.token_file}")
+        pairs = [("authorization", f"Bearer {token}")]
+        if self.tenant is not None:
+            pairs.append(("x-tenant", _sayable(self.tenant, "--tenant")))
+        return pairs
+
+
+def _sayable(value: str, what: str) -> str:
+    """Return what a header can say; the refusal does not repeat it."""
+    if not (value.isascii() and value.isprintable()):
+        raise TransferError(f"{what} must be one line of printable ASCII characters")
+    return value
 
 
 async def export(account: Account, record_ids: Iterable[str], output: Path) -> None:
     """Write a bundle in canonical form to a file, or to standard output for ``-``.
 
     Raises:
-        TransferError: the broker refused.
+        TransferError: the broker refused, or the output is there and no regular file.
         OSError, ValueError: a file cannot be used.
     """
+    if output != STANDARD:
+        check_output(output)
     request = transfer_service_pb2.ExportRecordsRequest(
         scope=account.scope, record_ids=list(record_ids)
     )
@@ -118,12 +132,26 @@ def read_bundle(source: Path) -> transfer_pb2.Bundle:
         raise TransferError(f"{source} holds no bundle: {error}") from error
 
 
+def check_output(file: Path) -> None:
+    """Refuse to replace anything but a regular file; links are not followed.
+
+    Raises:
+        TransferError: a device, a FIFO, a link or a directory is there.
+        OSError: nobody can tell.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(file.lstat().st_mode):
+            raise TransferError(f"{file} is no regular file; - is standard output")
+
+
 def write_private(file: Path, content: bytes) -> None:
     """Write a file that only its owner can read, whole or not at all; one that is there goes.
 
     Raises:
+        TransferError: what is there is no regular file.
         OSError: it cannot be written.
     """
+    check_output(file)
     unfinished = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -28,7 +28,9 @@ from providers.model import (
     Trust,
 )
 
-_TICK: Final = timedelta(microseconds=1)
+TICK: Final = timedelta(microseconds=1)
+"""How much younger than the one before a revision is at least."""
+
 _EDITABLE: Final = {
     Kind.MEMORY: frozenset({State.ACTIVE, State.ARCHIVED}),
     Kind.SESSION_CONTEXT: frozenset({State.ACTIVE, State.ARCHIVED}),
@@ -179,7 +181,7 @@ def successor(
         reason=reason,
         change_kind=change_kind,
         actor_fingerprint=stamp.actor_fingerprint,
-        create_time=max(stamp.now, before.create_time + _TICK),
+        create_time=max(stamp.now, before.create_time + TICK),
     )
     return HeadPut(Record(revision, record.create_time), expected_revision=before.revision)
 

@@ -14,7 +14,7 @@ from broker.domain.errors import (
     ReplacementInvalidError,
 )
 from broker.domain.lifecycle import Verb, check_allowed
-from broker.domain.records import Stamp, successor
+from broker.domain.records import TICK, Stamp, successor
 from providers.model import ChangeKind, HeadPut, Kind, Record, State
 from providers.requests import ChainLink
 
@@ -36,8 +36,12 @@ def superseded(
     *,
     reason: str | None,
     stamp: Stamp,
+    replacement: Record | None = None,
 ) -> HeadPut:
     """Return the head replaced by another decision. ``chain`` starts at the replacement.
+
+    With the head of the ``replacement`` the link is younger than that: its times may come from a
+    clock ahead of ours, and who reads histories later tells by times what came first (004-87).
 
     Raises:
         StateNotAllowedError: not an active decision.
@@ -46,6 +50,8 @@ def superseded(
     check_allowed(record.current, Verb.SUPERSEDE)
     check_chain(record, replacement_id, chain)
     after = replace(record.current, state=State.SUPERSEDED, superseded_by_record_id=replacement_id)
+    if replacement is not None:
+        stamp = replace(stamp, now=max(stamp.now, replacement.current.create_time + TICK))
     return successor(
         record, after, reason=reason, change_kind=ChangeKind.DECISION_SUPERSEDED, stamp=stamp
     )

@@ -5,10 +5,14 @@ same bytes.
 """
 
 import json
+from typing import Final
 
 from google.protobuf import json_format
 
 from broker.api.v1 import transfer_pb2
+
+SAID_MAX: Final = 200
+"""Characters of an error about a file; they may repeat what is in it."""
 
 
 class NoBundleError(ValueError):
@@ -41,4 +45,10 @@ def read_json(raw: bytes) -> transfer_pb2.Bundle:
     try:
         return json_format.Parse(raw, transfer_pb2.Bundle())
     except (json_format.Error, ValueError, RecursionError) as error:
-        raise NoBundleError(str(error)) from error
+        raise NoBundleError(_said(str(error))) from error
+
+
+def _said(text: str) -> str:
+    """Return the beginning of an error, in one line, with nothing that a terminal obeys."""
+    shown = "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])
+    return shown if len(text) <= SAID_MAX else f"{shown}…"

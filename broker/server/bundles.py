@@ -6,15 +6,17 @@ fails; what has no meaning becomes ``UNKNOWN`` for the checks to refuse.
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from broker.api.v1 import transfer_pb2
 from broker.domain.facets import INPUT_FIELDS
-from broker.domain.fields import TAGS_GIVEN_MAX
-from broker.domain.requests import UNKNOWN, ContentInput, Unknown
+from broker.domain.fields import TAGS_MAX
+from broker.domain.requests import TOO_LARGE, UNKNOWN, ContentInput, Unknown
 from broker.server.app import REQUEST_BYTES_MAX
 from broker.server.bundle_json import canonical_json
+from broker.server.bundle_values import count_values, is_exact
 from broker.server.convert import (
     METADATA_WIRE_BYTES_MAX,
     facet_input,
@@ -53,13 +55,26 @@ class MessageBundle:
         """How many revisions there are in all."""
         return sum(len(each.revisions) for each in self._message.records)
 
+    def values(self, most: int) -> int:
+        """Count the values in metadata; nothing behind ``most`` is looked at.
+
+        Metadata that surely pass a limit of their own are never taken apart, so they do not count.
+        """
+        count = 0
+        for each in _snapshots(self._message):
+            if each.HasField("facet") and not _passes_limits(each):
+                count += count_values(each.facet.metadata, most - count)
+            if count > most:
+                break
+        return count
+
     def canonical(self) -> bytes | None:
         """Return the canonical form.
 
-        ``None`` where a value has none, and where the metadata of a facet surely pass their limit:
-        those are not taken apart.
+        ``None`` where a value has none, and where tags or the metadata of a facet surely pass their
+        limit: those are not taken apart.
         """
-        if any(map(_passes_limits, self._message.records)):
+        if any(map(_passes_limits, _snapshots(self._message))):
             return None
         try:
             return canonical_json(self._message)
@@ -75,11 +90,18 @@ class MessageBundle:
             )
 
 
-def _passes_limits(record: transfer_pb2.BundleRecord) -> bool:
-    snapshots: tuple[Any, ...] = (record.record, *record.revisions)
-    return any(
-        each.HasField("facet") and each.facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX
-        for each in snapshots
+def _snapshots(message: transfer_pb2.Bundle) -> Iterator[Any]:
+    """Return heads and revisions, whatever they hold."""
+    for record in message.records:
+        yield record.record
+        yield from record.revisions
+
+
+def _passes_limits(snapshot: Any) -> bool:
+    if len(snapshot.tags) > TAGS_MAX:
+        return True
+    return bool(
+        snapshot.HasField("facet") and snapshot.facet.metadata.ByteSize() > METADATA_WIRE_BYTES_MAX
     )
 
 
@@ -100,14 +122,22 @@ def bundle_message(bundle: Bundle) -> transfer_pb2.Bundle:
     )
 
 
-def bundle_size(bundle: Bundle) -> int:
-    """Return the bytes of a bundle's canonical form; more than any limit where no request fits it.
+@dataclass(frozen=True, slots=True)
+class WrittenBundle:
+    """A bundle as a message, and the bytes of its canonical form."""
+
+    message: transfer_pb2.Bundle
+    size: int
+
+
+def written_bundle(bundle: Bundle) -> WrittenBundle:
+    """Write and measure a bundle; where no request fits it, it has more bytes than any limit.
 
     Numbers in metadata take nearly three times as much on the wire.
     """
     message = bundle_message(bundle)
     fits = message.ByteSize() <= WIRE_BYTES_MAX
-    return len(canonical_json(message)) if fits else sys.maxsize
+    return WrittenBundle(message, len(canonical_json(message)) if fits else sys.maxsize)
 
 
 def _head(message: Any) -> GivenHead:
@@ -141,7 +171,7 @@ def _snapshot(message: Any) -> dict[str, Any]:
             content=message.content,
             rationale=message.rationale,
             importance=message.importance,
-            tags=tuple(message.tags[: TAGS_GIVEN_MAX + 1]),
+            tags=tuple(message.tags[: TAGS_MAX + 1]),
         ),
         "facet": _facet(message),
         "state": STATES.word(message.state),
@@ -170,6 +200,7 @@ def _facet(message: Any) -> GivenFacet | None:
         flagged=facet.flagged,
         invalidate_time=_exact(facet, "invalidate_time"),
         invalidation_reason=facet.invalidation_reason,
+        metadata_exact=given.metadata is TOO_LARGE or is_exact(facet.metadata),
     )
 
 

@@ -189,7 +189,7 @@ def record_message(project_id: str, record: Record, *, full: bool = True) -> rec
     put_time(message.create_time, record.create_time)
     put_time(message.update_time, head.create_time)
     if head.facet is not None:
-        _put_facet(message.facet, head.facet)
+        _put_facet(message.facet, head.facet, metadata=full)
     return message if full else _shortened(message)
 
 
@@ -221,21 +221,19 @@ def revision_message(revision: Revision, *, full: bool = True) -> record_pb2.Rev
     )
     put_time(message.create_time, revision.create_time)
     if revision.facet is not None:
-        _put_facet(message.facet, revision.facet)
+        _put_facet(message.facet, revision.facet, metadata=full)
     return message if full else _shortened(message)
 
 
 def _shortened(message: _Message) -> _Message:
-    """Leave a snippet in place of content, rationale and metadata."""
+    """Leave a snippet in place of content and rationale; metadata were not written."""
     message.snippet = message.content[:SNIPPET_LENGTH]
     message.ClearField("content")
     message.ClearField("rationale")
-    if message.HasField("facet"):
-        message.facet.ClearField("metadata")
     return message
 
 
-def _put_facet(message: record_pb2.MemoryFacet, facet: MemoryFacet) -> None:
+def _put_facet(message: record_pb2.MemoryFacet, facet: MemoryFacet, *, metadata: bool) -> None:
     message.SetInParent()
     message.memory_kind = MEMORY_KINDS.number(facet.memory_kind)
     message.delivery_policy = DELIVERY_POLICIES.number(facet.delivery_policy)
@@ -253,7 +251,7 @@ def _put_facet(message: record_pb2.MemoryFacet, facet: MemoryFacet) -> None:
     message.invalidation_reason = facet.invalidation_reason or ""
     if facet.confidence is not None:
         message.confidence = facet.confidence
-    if facet.metadata is not None:
+    if metadata and facet.metadata is not None:
         put_struct(message.metadata, facet.metadata)
     if facet.expire_time is not None:
         put_time(message.expire_time, facet.expire_time)

@@ -1,6 +1,5 @@
 """TransferService on the wire: one screen per method, no rule of its own."""
 
-import asyncio
 from typing import Protocol
 
 from broker.api.v1 import transfer_service_pb2 as pb
@@ -8,18 +7,17 @@ from broker.api.v1 import transfer_service_pb2_grpc
 from broker.domain.call import Call
 from broker.domain.fields import BATCH_MAX
 from broker.server.app import ServedService
-from broker.server.bundles import MessageBundle, bundle_message
+from broker.server.bundles import MessageBundle, WrittenBundle
 from broker.server.convert import record_message, scope_input
 from broker.server.exchange import current_call
-from broker.transfer.bundle import Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 
 
 class TransferPort(Protocol):
     """What exports and imports. Refusals are BrokerErrors and ProviderErrors."""
 
-    async def export(self, call: Call, request: ExportRecords) -> Bundle:
-        """Return whole histories."""
+    async def export(self, call: Call, request: ExportRecords) -> WrittenBundle:
+        """Return whole histories, as they are replied."""
         ...
 
     async def import_(self, call: Call, request: ImportRecords) -> Imported:
@@ -38,15 +36,14 @@ class TransferServicer(transfer_service_pb2_grpc.TransferServiceServicer):
         self, request: pb.ExportRecordsRequest, context: object
     ) -> pb.ExportRecordsResponse:
         """Return whole histories, all of one moment (004-82, 004-85)."""
-        bundle = await self._transfers.export(
+        written = await self._transfers.export(
             current_call(),
             ExportRecords(
                 scope=scope_input(request.scope),
                 record_ids=tuple(request.record_ids[: BATCH_MAX + 1]),
             ),
         )
-        message = await asyncio.to_thread(bundle_message, bundle)  # a large one takes a while
-        return pb.ExportRecordsResponse(bundle=message)
+        return pb.ExportRecordsResponse(bundle=written.message)
 
     async def ImportRecords(
         self, request: pb.ImportRecordsRequest, context: object

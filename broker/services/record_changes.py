@@ -95,8 +95,10 @@ class RecordChanges:
                 loaded.chain,
                 reason=_reason(request),
                 stamp=self._writer.stamp(call),
+                replacement=loaded.heads.get(request.replacement_record_id),
             )
 
+        ids = (request.record_id, request.replacement_record_id)
         fields = {"replacement_record_id": request.replacement_record_id}
         return await self._writer.write(
             access,
@@ -106,7 +108,7 @@ class RecordChanges:
                 idempotency_key=request.idempotency_key,
                 fields=_fields(request) | fields,
                 decide=decide,
-                record_ids=(request.record_id,),
+                record_ids=tuple(dict.fromkeys(ids)),
                 chain_from=request.replacement_record_id,
                 graph=True,
             ),

@@ -1,10 +1,9 @@
 """The use cases that move records between brokers: export and import of bundles."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from broker.domain.authority import Authorized
 from broker.domain.call import Call
@@ -21,18 +20,21 @@ from broker.domain.idempotency import fingerprint, receipt_for
 from broker.domain.ports import Clock
 from broker.domain.records import Stamp
 from broker.services.access import Access, AccessPath, Settled, Write
+from broker.services.turns import Turns
 from broker.transfer.bundle import (
     BYTES_MAX,
     RECORDS_MAX,
     REVISIONS_MAX,
+    VALUES_MAX,
     Bundle,
     check_size,
     exported,
+    metadata_values,
     too_large,
 )
 from broker.transfer.given import BundleSource, ExportRecords, Imported, ImportRecords
 from broker.transfer.importer import conflict, heads_of
-from broker.transfer.links import targets_outside
+from broker.transfer.links import Links, judged_links
 from broker.transfer.verify import check_counts, check_label, checked_bundle
 from providers.capabilities import Capability
 from providers.errors import StoredDataInvalidError
@@ -42,34 +44,49 @@ from providers.requests import Loaded, LoadRequest
 
 IMPORT: Final = "ImportRecords"
 
-Size = Callable[[Bundle], int]
-"""Measures the canonical form of a bundle, in bytes."""
+
+class Measured(Protocol):
+    """A bundle in the form of the edge; ``size`` is that of its canonical form, in bytes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the canonical form."""
+        ...
+
+
+M = TypeVar("M", bound=Measured)
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A bundle that passed every check that needs no store, and the SHA-256 of its form."""
+    """A bundle that passed every check that needs no store, its links, the SHA-256 of its form."""
 
     bundle: Bundle
+    links: Links
     digest: str
 
 
-class Transfers:
+class Transfers(Generic[M]):
     """Exports and imports behind the checks of ``AccessPath``.
 
-    Large bundles are written and read in a thread: other calls go on meanwhile.
+    Large bundles are written and read in a thread, one at a time: other calls go on meanwhile.
     """
 
     def __init__(
-        self, access: AccessPath, clock: Clock, new_id: Callable[[], str], size: Size
+        self,
+        access: AccessPath,
+        clock: Clock,
+        new_id: Callable[[], str],
+        write: Callable[[Bundle], M],
     ) -> None:
-        """Take the path of checks, the clock, a source of UUIDs (version 7), and the measure."""
+        """Take the path of checks, the clock, a source of UUIDs (version 7), and what writes."""
         self._access = access
         self._clock = clock
         self._new_id = new_id
-        self._size = size
+        self._form = write
+        self._turns = Turns()
 
-    async def export(self, call: Call, request: ExportRecords) -> Bundle:
+    async def export(self, call: Call, request: ExportRecords) -> M:
         """Return whole histories, all of one moment (004-82, 004-83, 004-85)."""
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
@@ -91,8 +108,14 @@ class Transfers:
         bundle = exported(request.scope.project_id, request.scope.agent_id, found.chains)
         if not {*request.record_ids} <= {each.record.current.record_id for each in bundle.chains}:
             raise RecordNotFoundError
-        check_size("bytes", await asyncio.to_thread(self._size, bundle))
-        return bundle
+        return await self._turns.run(call, lambda: self._written(bundle))
+
+    def _written(self, bundle: Bundle) -> M:
+        """Write a bundle once, if it is not too large."""
+        check_size("values", metadata_values(bundle, VALUES_MAX))
+        written = self._form(bundle)
+        check_size("bytes", written.size)
+        return written
 
     async def import_(self, call: Call, request: ImportRecords) -> Imported:
         """Write every record of a bundle or none; or only check it (004-86, 004-87, 004-88)."""
@@ -104,7 +127,8 @@ class Transfers:
         refuse_if_any(violations)
         check_label(request.bundle, request.scope)
         check_counts(request.bundle)
-        checked = await asyncio.to_thread(self._checked, request.bundle)
+        form = await self._turns.run(call, lambda: _canonical(request.bundle))
+        checked = await self._turns.run(call, lambda: self._checked(request.bundle, form))
         access = await self._access.enter(authorized, Capability.WRITE)
         write = self._write(access, request, checked)
         if request.validate_only:
@@ -115,15 +139,12 @@ class Transfers:
             return Imported(request.scope.project_id, _heads_left(settled), replayed=True)
         return _reply(request, settled.write_set, replayed=False)
 
-    def _checked(self, source: BundleSource) -> _Checked:
-        """Measure, then look at every record."""
-        canonical = source.canonical()
-        if canonical is not None:
-            check_size("bytes", len(canonical))
+    def _checked(self, source: BundleSource, canonical: bytes | None) -> _Checked:
+        """Look at every record."""
         bundle = checked_bundle(source, self._clock.now())
         if canonical is None:
             raise BundleInvalidError((Violation("bundle", "must have a form as JSON"),))
-        return _Checked(bundle, hashlib.sha256(canonical).hexdigest())
+        return _Checked(bundle, judged_links(bundle), hashlib.sha256(canonical).hexdigest())
 
     def _write(self, access: Access, request: ImportRecords, checked: _Checked) -> Write:
         bundle = checked.bundle
@@ -132,7 +153,7 @@ class Transfers:
 
         def decide(loaded: Loaded, _: Authorized) -> WriteSet:
             stamp = Stamp(self._clock.now(), self._new_id, key.actor_fingerprint)
-            heads = heads_of(bundle, loaded.heads, request.scope.run_id, stamp)
+            heads = heads_of(bundle, checked.links, loaded.heads, request.scope.run_id, stamp)
             current = [put.record.current for put in heads]
             return WriteSet(
                 project=access.project,
@@ -156,7 +177,7 @@ class Transfers:
             fingerprint=request_print,
             load=LoadRequest(
                 project=access.project,
-                record_ids=(*inside, *targets_outside(bundle)),
+                record_ids=(*inside, *checked.links.outside),
                 receipt=key,
                 graph=True,
                 transfer=True,
@@ -164,6 +185,15 @@ class Transfers:
             decide=decide,
             exists=lambda record_id: conflict(bundle, record_id),
         )
+
+
+def _canonical(source: BundleSource) -> bytes | None:
+    """Measure: how many values there are, before any is read, and then the canonical form."""
+    check_size("values", source.values(VALUES_MAX))
+    canonical = source.canonical()
+    if canonical is not None:
+        check_size("bytes", len(canonical))
+    return canonical
 
 
 def _check_ids(record_ids: tuple[str, ...]) -> None:

@@ -1,9 +1,9 @@
 """What a bundle is, how much it may hold, and what an export's answer must be to become one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 from broker.domain.errors import BundleIncompleteError, BundleTooLargeError
 from providers.exports import Limit
@@ -16,10 +16,18 @@ REVISIONS_MAX: Final = 500
 BYTES_MAX: Final = 1_048_576
 """Of the canonical form: protobuf JSON in UTF-8 with sorted keys and no white space."""
 
-_LIMITS: Final[dict[Limit, int]] = {
+VALUES_MAX: Final = 20_000
+"""Of what the objects and lists in the metadata of a bundle hold, in heads and revisions.
+
+Each costs tens of microseconds to write and read, and two bytes are enough for one.
+"""
+
+BundleLimit = Literal[Limit, "values"]
+_LIMITS: Final[dict[BundleLimit, int]] = {
     "records": RECORDS_MAX,
     "revisions": REVISIONS_MAX,
     "bytes": BYTES_MAX,
+    "values": VALUES_MAX,
 }
 _KIND_ORDER: Final = (Kind.DECISION, Kind.MEMORY)
 
@@ -41,7 +49,7 @@ class Bundle:
     chains: tuple[Chain, ...]
 
 
-def check_size(limit: Limit, observed: int) -> None:
+def check_size(limit: BundleLimit, observed: int) -> None:
     """Refuse more than a bundle may hold (004-83).
 
     Raises:
@@ -51,12 +59,35 @@ def check_size(limit: Limit, observed: int) -> None:
         raise too_large(limit)
 
 
-def too_large(limit: Limit) -> BundleTooLargeError:
+def too_large(limit: BundleLimit) -> BundleTooLargeError:
     """Return the refusal of more than a limit."""
     most = _LIMITS[limit]
+    what = "values in metadata" if limit == "values" else limit
     return BundleTooLargeError(
-        f"a bundle holds at most {most} {limit}", metadata={"limit": limit, "max": str(most)}
+        f"a bundle holds at most {most} {what}", metadata={"limit": limit, "max": str(most)}
     )
+
+
+def metadata_values(bundle: Bundle, most: int) -> int:
+    """Count what the metadata of a bundle hold, at every depth; stop soon after ``most``."""
+    count = 0
+    for chain in bundle.chains:
+        for each in (chain.record.current, *chain.revisions):
+            count += 0 if each.facet is None else _held(each.facet.metadata)
+            if count > most:
+                return count
+    return count
+
+
+def _held(value: object) -> int:
+    """Count what an object or list holds. Its depth was bounded when it was stored."""
+    match value:
+        case Mapping():
+            return len(value) + sum(map(_held, value.values()))
+        case list() | tuple():
+            return len(value) + sum(map(_held, value))
+        case _:
+            return 0
 
 
 def exported(

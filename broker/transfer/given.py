@@ -14,7 +14,10 @@ from providers.model import ChangeKind, Kind, OriginTier, Record, State, Trust
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenFacet(FacetInput):
-    """A whole facet: also what only a broker sets."""
+    """A whole facet: also what only a broker sets.
+
+    ``metadata_exact`` tells whether the metadata are stored as they stand.
+    """
 
     origin_tier: OriginTier | Unknown | None = None
     corroboration: int = 0
@@ -22,6 +25,7 @@ class GivenFacet(FacetInput):
     flagged: bool = False
     invalidate_time: datetime | Unknown | None = None
     invalidation_reason: str = ""
+    metadata_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +114,10 @@ class BundleSource(Protocol):
     @property
     def revision_count(self) -> int:
         """How many revisions there are in all."""
+        ...
+
+    def values(self, most: int) -> int:
+        """Count the values in metadata that can be read; nothing behind ``most`` is looked at."""
         ...
 
     def canonical(self) -> bytes | None:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from broker.domain.errors import BundleConflictError
+from broker.domain.facets import OPERATOR_SOURCES
 from broker.domain.records import Stamp, successor
 from broker.transfer.bundle import Bundle, Chain
-from broker.transfer.links import check_links
+from broker.transfer.links import Links, check_links
 from providers.model import (
     ChangeKind,
     HeadPut,
@@ -14,17 +15,19 @@ from providers.model import (
     OriginTier,
     Record,
     Revision,
+    SourceType,
     State,
     Trust,
 )
 
 
 def heads_of(
-    bundle: Bundle, stored: Mapping[str, Record], run_id: str, stamp: Stamp
+    bundle: Bundle, links: Links, stored: Mapping[str, Record], run_id: str, stamp: Stamp
 ) -> tuple[HeadPut, ...]:
     """Return the heads that an import puts, in the order of the bundle.
 
-    ``stored`` holds what there is of the bundle's records and of what they link to.
+    ``links`` are the bundle's; ``stored`` holds what there is of its records and of what they link
+    to.
 
     Raises:
         BundleConflictError, ReplacementInvalidError, ReplacementCycleError: not retryable.
@@ -32,7 +35,7 @@ def heads_of(
     for chain in bundle.chains:
         if chain.record.current.record_id in stored:
             raise conflict(bundle, chain.record.current.record_id)
-    check_links(bundle, stored)
+    check_links(bundle, links, stored)
     return tuple(imported(chain, run_id, stamp) for chain in bundle.chains)
 
 
@@ -40,7 +43,8 @@ def imported(chain: Chain, run_id: str, stamp: Stamp) -> HeadPut:
     """Return the head on top of a history: the text of its last revision, and nothing of its rank.
 
     It is active, pending and replaced by nothing, whatever it was at home; it comes from the
-    importing run, and its origin counts as external (004-88).
+    importing run, and its origin counts as external (004-88). A source that only operators may
+    claim becomes an external one, whoever imports; what confirmed the text at home is not counted.
     """
     last = chain.record.current
     after = replace(
@@ -60,9 +64,13 @@ def imported(chain: Chain, run_id: str, stamp: Stamp) -> HeadPut:
 def _facet(last: Revision) -> MemoryFacet | None:
     if last.facet is None:
         return None
+    source = last.facet.source_type
     return replace(
         last.facet,
+        source_type=SourceType.EXTERNAL if source in OPERATOR_SOURCES else source,
         origin_tier=OriginTier.EXTERNAL,
+        corroboration=0,
+        last_reinforce_time=None,
         invalidate_time=None,
         invalidation_reason=None,
     )

@@ -54,14 +54,28 @@ def _links(index: int, chain: Chain) -> Iterator[Link]:
             yield Link(revision.record_id, target, revision.create_time, end, index, place)
 
 
-def targets_outside(bundle: Bundle) -> tuple[str, ...]:
-    """Return the ids of linked records that the bundle does not hold, each once."""
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Every link of a bundle, and what needs no store to be known about them.
+
+    ``outside`` are the linked records that the bundle does not hold, each once; ``closing`` is a
+    link that closed a cycle.
+    """
+
+    all: tuple[Link, ...]
+    outside: tuple[str, ...]
+    closing: Link | None
+
+
+def judged_links(bundle: Bundle) -> Links:
+    """Gather and judge the links of a bundle. On the worst bundle this takes a while."""
+    links = links_of(bundle)
     inside = {chain.record.current.record_id for chain in bundle.chains}
-    targets = (link.target for link in links_of(bundle))
-    return tuple(dict.fromkeys(target for target in targets if target not in inside))
+    outside = dict.fromkeys(link.target for link in links if link.target not in inside)
+    return Links(links, tuple(outside), _closing(links))
 
 
-def check_links(bundle: Bundle, stored: Mapping[str, Record]) -> None:
+def check_links(bundle: Bundle, links: Links, stored: Mapping[str, Record]) -> None:
     """Check every link; ``stored`` holds the heads of the store that links may lead to.
 
     Raises:
@@ -70,14 +84,13 @@ def check_links(bundle: Bundle, stored: Mapping[str, Record]) -> None:
             retryable.
     """
     known = dict(stored) | {chain.record.current.record_id: chain.record for chain in bundle.chains}
-    links = links_of(bundle)
-    for link in links:
+    for link in links.all:
         if not _is_decision(known.get(link.target), bundle.agent_id):
             raise ReplacementInvalidError(
                 f"{link.path}: must be a decision of the same agent, in the bundle or here",
                 metadata={"index": str(link.index)},
             )
-    closing = _closing(links)
+    closing = links.closing
     if closing is not None:
         raise ReplacementCycleError(
             f"{closing.path}: leads back to the record", metadata={"index": str(closing.index)}

@@ -1,5 +1,6 @@
 """The checks of one revision of a bundle, by itself (004-48, 004-86)."""
 
+import math
 import re
 from dataclasses import fields
 from typing import Any, Final
@@ -63,6 +64,8 @@ def _checked_content(found: Violations, given: GivenRevision) -> Content:
     content = checked_content(found, given.content, importance_default=None)
     if content.type != given.content.type:
         found.append(Violation("type", "must be trimmed"))
+    if given.content.importance == 0.0 and math.copysign(1.0, given.content.importance) < 0.0:
+        found.append(Violation("importance", "must not be a negative zero"))
     if content.tags != given.content.tags:
         found.append(Violation("tags", "must be trimmed, sorted and each once, whatever the case"))
     return content
@@ -71,6 +74,9 @@ def _checked_content(found: Violations, given: GivenRevision) -> Content:
 def _checked_facet(found: Violations, given: GivenFacet) -> MemoryFacet:
     """Check a whole facet; what only a broker sets is taken as it is, within bounds."""
     check_facet(found, given)
+    if not given.metadata_exact:
+        rule = "must hold no negative zero, no null but that of number 0, no value without a kind"
+        found.append(Violation("facet.metadata", rule))
     for name in ("origin_tier", "last_reinforce_time", "invalidate_time"):
         if getattr(given, name) is UNKNOWN:
             found.append(Violation(f"facet.{name}", _KNOWN if name == "origin_tier" else _TIME))
@@ -83,7 +89,7 @@ def _checked_facet(found: Violations, given: GivenFacet) -> MemoryFacet:
         INVALIDATION_REASON_MAX,
         controls=False,
     )
-    said: dict[str, Any] = {each.name: getattr(given, each.name) for each in fields(GivenFacet)}
+    said: dict[str, Any] = {each.name: getattr(given, each.name) for each in fields(MemoryFacet)}
     meant: dict[str, Any] = {name: None if said[name] == "" else said[name] for name in said}
     return MemoryFacet(**meant)
 

@@ -20,8 +20,8 @@ from broker.transfer.given import BundleSource, GivenHead, GivenRecord, GivenRev
 from broker.transfer.snapshots import check_head, checked_revision
 from providers.model import Record, Revision
 
-AHEAD_MAX: Final = timedelta(hours=24)
-"""How far a time may lie ahead of the broker's clock."""
+AHEAD_MAX: Final = timedelta(minutes=5)
+"""How far a time may lie ahead of the broker's clock: what honest clocks differ by, and more."""
 
 
 def check_label(source: BundleSource, scope: ScopeInput) -> None:
@@ -138,7 +138,7 @@ def _check_place(
     rule = "must be the id of the revision before" if link else "must not be set: it is the first"
     faults.require(given.previous_revision_id == link, "previous_revision_id", rule)
     if isinstance(given.create_time, datetime):
-        rule = "must not be more than 24 h ahead"
+        rule = "must not be more than 5 min ahead"
         faults.require(given.create_time <= reader.latest, "create_time", rule)
         if before is not None and isinstance(before.create_time, datetime):
             rule = "must not be before the revision before"

@@ -129,7 +129,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_BUNDLE_SCOPE_MISMATCH: _ErrorReason.ValueType  # 46
     """INVALID_ARGUMENT. The bundle is of another project or agent than the scope. Metadata: field."""
     ERROR_REASON_BUNDLE_TOO_LARGE: _ErrorReason.ValueType  # 47
-    """INVALID_ARGUMENT. More than 25 records, 500 revisions or 1 MiB. Metadata: limit = records, revisions or bytes; max."""
+    """INVALID_ARGUMENT. More than 25 records, 500 revisions, 1 MiB, or 20,000 values in metadata. Metadata: limit = records,
+    revisions, bytes or values; max.
+    """
     ERROR_REASON_BUNDLE_CONFLICT: _ErrorReason.ValueType  # 48
     """ALREADY_EXISTS. A record or revision of the bundle is there already. Metadata: index, of the record in the bundle."""
     ERROR_REASON_BUNDLE_INCOMPLETE: _ErrorReason.ValueType  # 49
@@ -260,7 +262,9 @@ ERROR_REASON_BUNDLE_UNSUPPORTED: ErrorReason.ValueType  # 45
 ERROR_REASON_BUNDLE_SCOPE_MISMATCH: ErrorReason.ValueType  # 46
 """INVALID_ARGUMENT. The bundle is of another project or agent than the scope. Metadata: field."""
 ERROR_REASON_BUNDLE_TOO_LARGE: ErrorReason.ValueType  # 47
-"""INVALID_ARGUMENT. More than 25 records, 500 revisions or 1 MiB. Metadata: limit = records, revisions or bytes; max."""
+"""INVALID_ARGUMENT. More than 25 records, 500 revisions, 1 MiB, or 20,000 values in metadata. Metadata: limit = records,
+revisions, bytes or values; max.
+"""
 ERROR_REASON_BUNDLE_CONFLICT: ErrorReason.ValueType  # 48
 """ALREADY_EXISTS. A record or revision of the bundle is there already. Metadata: index, of the record in the bundle."""
 ERROR_REASON_BUNDLE_INCOMPLETE: ErrorReason.ValueType  # 49

@@ -25,6 +25,9 @@ class Bundle(_message.Message):
 
     Its canonical form is protobuf JSON in UTF-8 with sorted keys and without white space or unset fields, at most 1 MiB;
     the formats of protobuf JSON hold, so a file can be read and reviewed. Unknown fields do not survive.
+
+    The metadata of all its heads and revisions hold at most 20,000 values: every key of an object and every item of a
+    list counts, at every depth.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

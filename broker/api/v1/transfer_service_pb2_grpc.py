@@ -29,7 +29,7 @@ class TransferServiceStub:
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     def __init__(self, channel):
@@ -54,14 +54,16 @@ class TransferServiceServicer:
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     def ExportRecords(self, request, context):
         """Returns whole histories, all of one moment. Two exports of the same state are equal byte for byte. Forgotten records,
         proposals and session contexts are not in it. The reply is private: do not store it along the way
         (`cache-control: no-store` in its metadata). Deadline 20 s. Errors: RECORD_NOT_FOUND (a record named is absent or
-        cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry).
+        cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry). Naming some does not help
+        where one record alone, or together with what its revisions name as replacements, is more than a bundle holds: that
+        is not exported at all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -70,7 +72,8 @@ class TransferServiceServicer:
     def ImportRecords(self, request, context):
         """Writes every record of a bundle, or none. Each keeps its id and its history as it was; on top of that a revision of
         change kind IMPORTED becomes the head: ACTIVE, trust PENDING, not replaced by anything, made in the importing run,
-        origin tier EXTERNAL. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
+        origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
+        may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
         BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
         REPLACEMENT_CYCLE, CONCURRENT_WRITE.
         """
@@ -103,7 +106,7 @@ class TransferService:
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     @staticmethod

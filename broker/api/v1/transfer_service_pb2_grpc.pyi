@@ -30,7 +30,7 @@ class TransferServiceStub:
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     @_typing.overload
@@ -41,12 +41,15 @@ class TransferServiceStub:
     """Returns whole histories, all of one moment. Two exports of the same state are equal byte for byte. Forgotten records,
     proposals and session contexts are not in it. The reply is private: do not store it along the way
     (`cache-control: no-store` in its metadata). Deadline 20 s. Errors: RECORD_NOT_FOUND (a record named is absent or
-    cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry).
+    cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry). Naming some does not help
+    where one record alone, or together with what its revisions name as replacements, is more than a bundle holds: that
+    is not exported at all.
     """
     ImportRecords: _grpc.UnaryUnaryMultiCallable[_transfer_service_pb2.ImportRecordsRequest, _transfer_service_pb2.ImportRecordsResponse]
     """Writes every record of a bundle, or none. Each keeps its id and its history as it was; on top of that a revision of
     change kind IMPORTED becomes the head: ACTIVE, trust PENDING, not replaced by anything, made in the importing run,
-    origin tier EXTERNAL. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
+    origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
+    may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
     BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
     REPLACEMENT_CYCLE, CONCURRENT_WRITE.
     """
@@ -56,7 +59,7 @@ class TransferServiceAsyncStub(TransferServiceStub):
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -64,12 +67,15 @@ class TransferServiceAsyncStub(TransferServiceStub):
     """Returns whole histories, all of one moment. Two exports of the same state are equal byte for byte. Forgotten records,
     proposals and session contexts are not in it. The reply is private: do not store it along the way
     (`cache-control: no-store` in its metadata). Deadline 20 s. Errors: RECORD_NOT_FOUND (a record named is absent or
-    cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry).
+    cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry). Naming some does not help
+    where one record alone, or together with what its revisions name as replacements, is more than a bundle holds: that
+    is not exported at all.
     """
     ImportRecords: _aio.UnaryUnaryMultiCallable[_transfer_service_pb2.ImportRecordsRequest, _transfer_service_pb2.ImportRecordsResponse]  # type: ignore[assignment]
     """Writes every record of a bundle, or none. Each keeps its id and its history as it was; on top of that a revision of
     change kind IMPORTED becomes the head: ACTIVE, trust PENDING, not replaced by anything, made in the importing run,
-    origin tier EXTERNAL. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
+    origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
+    may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
     BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
     REPLACEMENT_CYCLE, CONCURRENT_WRITE.
     """
@@ -78,7 +84,7 @@ class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
     """Moves an agent's memories and decisions between brokers, without losing a revision.
 
     Metadata, permissions and errors as in RecordService. Both methods are heavy: they wait where half of a process is
-    busy with such calls.
+    busy with such calls. What keeps a core busy in them is done for one call of a process at a time, within its deadline.
     """
 
     @_abc_1.abstractmethod
@@ -90,7 +96,9 @@ class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns whole histories, all of one moment. Two exports of the same state are equal byte for byte. Forgotten records,
         proposals and session contexts are not in it. The reply is private: do not store it along the way
         (`cache-control: no-store` in its metadata). Deadline 20 s. Errors: RECORD_NOT_FOUND (a record named is absent or
-        cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry).
+        cannot be exported), BUNDLE_TOO_LARGE (name some of the records), BUNDLE_INCOMPLETE (retry). Naming some does not help
+        where one record alone, or together with what its revisions name as replacements, is more than a bundle holds: that
+        is not exported at all.
         """
 
     @_abc_1.abstractmethod
@@ -101,7 +109,8 @@ class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_transfer_service_pb2.ImportRecordsResponse, _abc.Awaitable[_transfer_service_pb2.ImportRecordsResponse]]:
         """Writes every record of a bundle, or none. Each keeps its id and its history as it was; on top of that a revision of
         change kind IMPORTED becomes the head: ACTIVE, trust PENDING, not replaced by anything, made in the importing run,
-        origin tier EXTERNAL. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
+        origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
+        may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
         BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
         REPLACEMENT_CYCLE, CONCURRENT_WRITE.
         """

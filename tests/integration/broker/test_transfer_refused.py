@@ -44,6 +44,13 @@ def many(project: str, *counts: int, **changes: Any) -> transfer_pb2.Bundle:
     )
 
 
+def valued(count: int) -> record_pb2.MemoryFacet:
+    """Return a facet whose metadata hold so many values."""
+    made = record_pb2.MemoryFacet()
+    made.metadata.update({"a": [{}] * (count - 1)})
+    return made
+
+
 def sized(project: str, size: int, filler: str = "x") -> transfer_pb2.Bundle:
     """Return a bundle whose canonical form has exactly so many bytes.
 
@@ -236,6 +243,11 @@ FORM: Final[dict[str, tuple[Make, str, Any]]] = {
         "BUNDLE_TOO_LARGE",
         {"limit": "revisions", "max": "500"},
     ),
+    "more than 20,000 values": (
+        lambda project: many(project, 8, 1, facet=valued(2_000)),
+        "BUNDLE_TOO_LARGE",
+        {"limit": "values", "max": "20000"},
+    ),
     "1 MiB + 1": (
         lambda project: sized(project, BYTES_MAX + 1),
         "BUNDLE_TOO_LARGE",
@@ -262,6 +274,14 @@ async def test_no_bundle_and_no_key(desk: Desk) -> None:
     for validate_only in (False, True):
         told = await desk.told(IMPORT, idempotency_key="", validate_only=validate_only)
         assert (told.reason, set(told.violations)) == ("FIELD_INVALID", {"idempotency_key"})
+
+
+async def test_as_many_values_as_fit(desk: Desk) -> None:
+    """004-83: 20,000 in heads and revisions go in; with those on top they are more than go out."""
+    made = many(desk.project, 9, facet=valued(2_000))
+    await desk.done(IMPORT, bundle=made)
+    told = await desk.told(EXPORT)
+    assert (told.reason, told.metadata["limit"]) == ("BUNDLE_TOO_LARGE", "values")
 
 
 async def test_at_most_sixteen_faults_are_told(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """Chains of replacements."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -32,6 +33,20 @@ def chain_of(length: int) -> list[ChainLink]:
 def record() -> Record:
     """Return the decision that is to be replaced."""
     return head(Kind.DECISION)
+
+
+def test_a_link_is_younger_than_what_it_leads_to() -> None:
+    """004-58, 004-87: also where the other decision's times come from a clock ahead of ours."""
+    ahead = stamp().now + timedelta(minutes=5)
+    before = head(Kind.DECISION)
+    other = replace(before, current=replace(before.current, record_id="n0", create_time=ahead))
+    put = superseded(record(), "n0", chain_of(1), reason=None, stamp=stamp(), replacement=other)
+    assert put.record.current.create_time == ahead + timedelta(microseconds=1)
+    behind = replace(other.current, create_time=stamp().now - timedelta(minutes=5))
+    younger = replace(record(), current=replace(record().current, create_time=behind.create_time))
+    old = replace(other, current=behind)
+    put = superseded(younger, "n0", chain_of(1), reason=None, stamp=stamp(), replacement=old)
+    assert put.record.current.create_time == stamp().now
 
 
 def test_a_replacement_that_serves() -> None:

@@ -8,7 +8,7 @@ import pytest
 from broker.api.v1 import record_pb2, transfer_pb2
 from broker.server.app import REQUEST_BYTES_MAX
 from broker.server.bundle_json import NoBundleError, canonical_json, read_json
-from broker.server.bundles import MessageBundle, bundle_size
+from broker.server.bundles import MessageBundle, written_bundle
 from broker.transfer.bundle import BYTES_MAX, RECORDS_MAX
 from broker.transfer.verify import checked_bundle
 from tests.fixtures.bundles import START, bundle, history, linked
@@ -94,7 +94,7 @@ def test_what_no_request_takes_is_too_large() -> None:
     for count in (30, 100):
         made = bundle("p", history("p", "m", count, facet=facet))
         read = checked_bundle(MessageBundle(made, present=True), START + timedelta(days=1))
-        sizes[count] = (bundle_size(read), len(canonical_json(made)), made.ByteSize())
+        sizes[count] = (written_bundle(read).size, len(canonical_json(made)), made.ByteSize())
     assert sizes[30][0] == sizes[30][1]
     assert sizes[100][1] < BYTES_MAX < REQUEST_BYTES_MAX < sizes[100][2]
     assert sizes[100][0] > BYTES_MAX

@@ -1,6 +1,9 @@
 """Exports and imports over a scripted authority and the in-memory model of a store."""
 
+import threading
 from dataclasses import replace
+from datetime import timedelta
+from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -19,16 +22,17 @@ from broker.domain.errors import (
     ReplacementInvalidError,
     RunSelectionNotFoundError,
 )
-from broker.domain.requests import ScopeInput
+from broker.domain.requests import RestoreRecord, ScopeInput, SupersedeDecision
 from broker.server.bundles import MessageBundle
 from broker.services.access import ATTEMPTS_MAX
-from broker.transfer.bundle import BYTES_MAX, Bundle
+from broker.transfer import links
+from broker.transfer.bundle import BYTES_MAX, VALUES_MAX, Bundle
 from broker.transfer.given import ExportRecords, Imported, ImportRecords
 from providers.conformance import specimens
 from providers.exports import Export, Limit
 from providers.model import ProjectKey
 from providers.requests import AlreadyExists, Contended, GraphConflict, LoadRequest
-from tests.fixtures.bundles import bundle, history, linked
+from tests.fixtures.bundles import DECISION, bundle, history, linked
 from tests.unit.services.world import SCOPE, World
 
 WRITE: Final = ["check 1", "bind", "load", "check 2", "commit"]
@@ -54,9 +58,10 @@ async def imports(world: World, made: transfer_pb2.Bundle, **changes: Any) -> Im
 
 async def exports(world: World, *record_ids: str, scope: ScopeInput = SCOPE) -> Bundle:
     """Export from a world."""
-    return await world.transfers.export(
+    written = await world.transfers.export(
         world.call(), ExportRecords(scope=scope, record_ids=record_ids)
     )
+    return written.bundle
 
 
 async def test_an_import_is_a_write_like_others() -> None:
@@ -118,6 +123,21 @@ async def test_contention_is_decided_again(outcome: GraphConflict | Contended) -
         await imports(world, small("a"))
 
 
+async def test_links_are_judged_once_and_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-87: the worst bundle takes a while; other calls and other attempts do not pay for it."""
+    judged = []
+    real = links._closing
+
+    def closing(made: Any) -> Any:
+        judged.append(threading.current_thread())
+        return real(made)
+
+    monkeypatch.setattr(links, "_closing", closing)
+    await imports(World(outcomes=[Contended()] * (ATTEMPTS_MAX - 1)), small("a"))
+    assert len(judged) == 1
+    assert judged[0] is not threading.main_thread()
+
+
 async def test_an_id_that_exists_is_told_at_once() -> None:
     """004-87: the commit names the record; nothing is tried again with the same ids."""
     world = World(outcomes=[AlreadyExists("b")])
@@ -172,6 +192,23 @@ async def test_links_that_lead_away() -> None:
 # -------------------- what a store answers
 
 
+@pytest.mark.parametrize("over", [0, 1])
+async def test_values_are_counted_before_anything_is_written(over: int) -> None:
+    """004-83: what an import refuses is not exported; heads count beside their revisions."""
+    facet = specimens.facet(metadata={"a": [[]] * (VALUES_MAX // 2 - 3 + over), "b": {"c": 1}})
+    memory = specimens.memory("m")
+    record = replace(memory, current=replace(memory.current, facet=facet))
+    world = World(export=Export(((record, (record.current,)),)))
+    if not over:
+        assert len((await exports(world)).chains) == 1
+        assert world.forms == 1
+        return
+    with pytest.raises(BundleTooLargeError) as refused:
+        await exports(world)
+    assert refused.value.metadata == {"limit": "values", "max": str(VALUES_MAX)}
+    assert world.forms == 0
+
+
 @pytest.mark.parametrize("limit", ["records", "revisions", "bytes"])
 async def test_more_than_a_bundle_holds(limit: Limit) -> None:
     """004-83: the store counted more."""
@@ -200,3 +237,31 @@ async def test_a_torn_answer() -> None:
     denied: BrokerError = PermissionMissingError("AccessPrivateKnowledge")
     with pytest.raises(PermissionMissingError):
         await exports(World(export=torn, refusals={2: denied}))
+
+
+async def test_a_clock_ahead_makes_no_circle() -> None:
+    """004-87: superseded, restored, and then the other way round, by a clock that is behind."""
+    world = World()
+    ahead = world.now() + timedelta(minutes=4)
+    there = history("project", "there", kind=DECISION, create_time=ahead, **AGENT)
+    here = history("project", "here", kind=DECISION, **AGENT)
+    await imports(world, bundle("project", there, here, agent="agent"))
+
+    changes = world.changes
+    numbers = count(1)
+
+    async def change(method: Any, request: Any, record_id: str, **more: Any) -> int:
+        given = {"scope": SCOPE, "record_id": record_id, "reason": ""} | more
+        asked = request(idempotency_key=f"change-{next(numbers)}", **given)
+        return int((await method(world.call(), asked)).record.current.revision)
+
+    async def supersede(record_id: str, by: str) -> int:
+        more = {"expected_revision": 2, "replacement_record_id": by}
+        return await change(changes.supersede, SupersedeDecision, record_id, **more)
+
+    revision = await supersede("there", "here")
+    back = {"expected_revision": revision, "source_revision": 1}
+    await change(changes.restore, RestoreRecord, "there", **back)
+    await supersede("here", "there")
+    made = await exports(world)
+    assert links.judged_links(made).closing is None

@@ -34,6 +34,7 @@ from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
 from broker.services.transfers import Transfers
+from broker.transfer.bundle import Bundle
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
 from providers.exports import Export, ExportRequest
@@ -69,6 +70,14 @@ PIN = Pin(
 )
 
 
+@dataclass(frozen=True)
+class Weighed:
+    """A bundle that says how large it is."""
+
+    bundle: Bundle
+    size: int
+
+
 @dataclass
 class World:
     """A call's surroundings. ``events`` notes what happens, in order; the rest scripts it."""
@@ -85,6 +94,7 @@ class World:
     canonical_bytes: int = 1_000
     export: Export | None = None
     checks: int = 0
+    forms: int = 0
 
     def __post_init__(self) -> None:
         """Wire the use cases to this world."""
@@ -101,8 +111,15 @@ class World:
         self.writes = RecordWrites(path, writer)
         self.changes = RecordChanges(path, writer)
         self.transfers = Transfers(
-            path, self, lambda: f"id-{next(numbers):04}", lambda _: self.canonical_bytes
+            path,
+            self,
+            lambda: f"id-{next(numbers):04}",
+            self._weighed,
         )
+
+    def _weighed(self, bundle: Bundle) -> Weighed:
+        self.forms += 1
+        return Weighed(bundle, self.canonical_bytes)
 
     def now(self) -> datetime:
         """Return a time that stands still."""

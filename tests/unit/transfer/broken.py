@@ -133,6 +133,19 @@ def metadata(value: dict[str, Any]) -> Edit:
     return edit
 
 
+def odd(change: Callable[[Any], object]) -> Edit:
+    """Put one value into metadata as no ``update`` would."""
+
+    def edit(message: transfer_pb2.Bundle) -> None:
+        entry = message.records[0]
+        for each in (entry.record, entry.revisions[-1]):
+            value = each.facet.metadata.fields["k"].list_value.values.add()
+            value.string_value = "x"
+            change(value)
+
+    return edit
+
+
 def delete(record: int, number: int) -> Edit:
     """Take a revision out."""
     return lambda message: message.records[record].revisions.pop(number)

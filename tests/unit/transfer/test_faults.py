@@ -16,6 +16,7 @@ from tests.unit.transfer.broken import (
     faults,
     head,
     metadata,
+    odd,
     time,
     whole,
 )
@@ -24,6 +25,13 @@ M, D = "bundle.records[0]", "bundle.records[1]"
 REVISIONS: Final = f"{M}.revisions"
 LAST: Final = f"{REVISIONS}[2]"
 ROWS: Final[dict[str, tuple[Edit, set[str]]]] = {
+    "a negative zero": (both(0, "importance", -0.0), {f"{LAST}.importance"}),
+    "a negative zero in metadata": (metadata({"k": [{"l": -0.0}]}), {f"{LAST}.facet.metadata"}),
+    "a null of another number": (
+        odd(lambda k: setattr(k, "null_value", 5)),
+        {f"{LAST}.facet.metadata"},
+    ),
+    "a value without a kind": (odd(lambda k: k.Clear()), {f"{LAST}.facet.metadata"}),
     "no head": (lambda m: m.records[0].ClearField("record"), {f"{M}.record"}),
     "no revisions": (lambda m: m.records[0].ClearField("revisions"), {REVISIONS}),
     "a record of another project": (head(0, "project_id", "q"), {f"{M}.record.project_id"}),

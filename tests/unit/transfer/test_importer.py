@@ -11,8 +11,9 @@ from broker.domain.errors import BundleConflictError, BundleIncompleteError, Rep
 from broker.domain.records import Stamp
 from broker.transfer.bundle import Bundle, Chain, exported
 from broker.transfer.importer import heads_of, imported
+from broker.transfer.links import judged_links
 from providers.conformance import specimens
-from providers.model import ChangeKind, OriginTier, Record, Revision, State, Trust
+from providers.model import ChangeKind, OriginTier, Record, Revision, SourceType, State, Trust
 from tests.unit.transfer.test_links import chain
 
 ACTOR: Final = specimens.digest("the importer")
@@ -74,11 +75,36 @@ def test_rank_does_not_travel() -> None:
     )
     head = imported(old, "run-import", stamp()).record.current
     assert head.facet == replace(
-        facet, origin_tier=OriginTier.EXTERNAL, invalidate_time=None, invalidation_reason=None
+        facet,
+        origin_tier=OriginTier.EXTERNAL,
+        corroboration=0,
+        last_reinforce_time=None,
+        invalidate_time=None,
+        invalidation_reason=None,
     )
     assert (head.trust, head.state) == (Trust.PENDING, State.ACTIVE)
     assert (head.source_session_id, head.reason) == (None, None)
     assert head.content == old.record.current.content
+
+
+@pytest.mark.parametrize("source", SourceType)
+def test_nobody_speaks_for_an_operator(source: SourceType) -> None:
+    """004-88, 000-08: such a source is claimed by who may, never by who carries a file."""
+    facet = specimens.facet(source_type=source)
+    old = whole(specimens.memory("m"), facet=facet)
+    head = imported(old, "run-import", stamp()).record.current
+    assert head.facet is not None
+    claimed = source in {SourceType.OPERATOR, SourceType.MANUAL}
+    assert head.facet.source_type is (SourceType.EXTERNAL if claimed else source)
+    assert old.revisions[0].facet == facet
+
+
+@pytest.mark.parametrize("flagged", [True, False])
+def test_a_flag_stays(flagged: bool) -> None:
+    """004-88: what was noted against a text is not lost on its way."""
+    old = whole(specimens.memory("m"), facet=specimens.facet(flagged=flagged))
+    head = imported(old, "run-import", stamp()).record.current
+    assert head.facet is not None and head.facet.flagged is flagged
 
 
 def test_time_goes_on() -> None:
@@ -95,9 +121,15 @@ def test_what_is_there_is_a_conflict() -> None:
     chains = (whole(specimens.memory("m")), chain("a", (0, None), (1, "absent")))
     bundle = Bundle("p", chains[0].record.current.agent_id, chains)
     with pytest.raises(ReplacementInvalidError):
-        heads_of(bundle, {}, "r", stamp())
+        heads_of(bundle, judged_links(bundle), {}, "r", stamp())
     with pytest.raises(BundleConflictError) as refused:
-        heads_of(bundle, {"a": specimens.memory("a", agent_id="foreign")}, "r", stamp())
+        heads_of(
+            bundle,
+            judged_links(bundle),
+            {"a": specimens.memory("a", agent_id="foreign")},
+            "r",
+            stamp(),
+        )
     assert refused.value.metadata == {"index": "1"}
     assert "'a'" not in str(refused.value)
 
@@ -106,7 +138,7 @@ def test_every_head_has_its_own_id() -> None:
     """004-52: in the order of the bundle."""
     chains = tuple(whole(specimens.memory(f"m{n}")) for n in range(3))
     bundle = Bundle("p", chains[0].record.current.agent_id, chains)
-    puts = heads_of(bundle, {}, "r", stamp())
+    puts = heads_of(bundle, judged_links(bundle), {}, "r", stamp())
     assert [put.record.current.record_id for put in puts] == ["m0", "m1", "m2"]
     assert len({put.record.current.revision_id for put in puts}) == 3
 

@@ -23,6 +23,7 @@ from broker.server.bundle_json import canonical_json, read_json
 from broker.server.bundles import MessageBundle, bundle_message
 from broker.transfer.bundle import Bundle, exported
 from broker.transfer.importer import heads_of
+from broker.transfer.links import judged_links
 from broker.transfer.verify import checked_bundle
 from providers.conformance import specimens
 from providers.model import Content, HeadPut, Kind, MemoryFacet, OriginTier, Record, Revision
@@ -161,7 +162,7 @@ def test_walk(seed: int) -> None:
         there.chains = {
             chain.record.current.record_id: [*chain.revisions] for chain in brought.chains
         }
-        for put in heads_of(brought, {}, "run-b", there.stamp()):
+        for put in heads_of(brought, judged_links(brought), {}, "run-b", there.stamp()):
             there.keep(put)
         bundle = there.walk()
         home = there
