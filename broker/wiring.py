@@ -47,6 +47,7 @@ from broker.server.transfer_servicer import transfer_service
 from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.effects import Effects, UnscopedEffectReads
+from broker.services.gate import Gate
 from broker.services.head_writer import HeadWriter
 from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
@@ -103,7 +104,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         services = [
             *_record_services(access, catalog),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
-            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog))),
+            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog), Gate())),
         ]
         server = EdgeServer(
             services=services,
