@@ -52,6 +52,7 @@ from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.contexts import Contexts
 from broker.services.effects import Effects, UnscopedEffectReads
+from broker.services.gate import Gate
 from broker.services.head_writer import HeadWriter
 from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
@@ -114,7 +115,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
             *_record_services(access, catalog),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
             _context_service(access, engine, settings.context),
-            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog))),
+            discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog), Gate())),
         ]
         server = EdgeServer(
             services=services,

@@ -13,7 +13,7 @@ Both judge in the same order, and the first rule broken gives the refusal:
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from broker.authority.context import Context, disagreement, read_context
@@ -24,7 +24,7 @@ from broker.authority.permissions import (
     judge_purpose,
     judge_token,
 )
-from broker.authority.selection import read_selection, read_selections
+from broker.authority.selection import SelectionReader, check_entries, read_selection
 from broker.domain.authority import Authorized, Need, Permission, RunSelection, RunSelections
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
@@ -35,6 +35,7 @@ from broker.domain.errors import (
     RunSelectionChangedError,
     RunSelectionNotFoundError,
 )
+from broker.domain.pace import Pace
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 RUNS_MAX: Final = 500
@@ -43,6 +44,7 @@ RUNS_MAX: Final = 500
 QUESTIONS_MAX: Final = 4
 """How many questions of one call may be open at the same time."""
 
+_Selections = Mapping[str, RunSelection | BrokerError]
 _Answer = owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse
 
 
@@ -73,6 +75,7 @@ class OwnerAuthority:
 
     def __init__(self, owner: AuthoritySource) -> None:
         self._owner = owner
+        self._pace = Pace()
 
     async def check(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> Authorized:
         """Check ①: one owner round trip (004-05..13).
@@ -135,20 +138,11 @@ class OwnerAuthority:
             What ``check`` raises.
             AuthorityChangedError: issuer, actor, tenant, bounds or purpose differ. Not retryable.
         """
-        questions = [
-            ProjectScope(first.scope.project_id, tuple(run_ids[start : start + RUNS_MAX]))
-            for start in range(0, len(run_ids), RUNS_MAX)
-        ]
+        reader = SelectionReader(first.tenant_id, first.scope.project_id)
         selections: dict[str, RunSelection | BrokerError] = {}
-        for start in range(0, len(questions), QUESTIONS_MAX):
-            some = questions[start : start + QUESTIONS_MAX]
-            outcomes = await asyncio.gather(
-                *(self._selections(first, need, scope) for scope in some), return_exceptions=True
-            )
-            for outcome in outcomes:
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                selections.update(outcome)
+        for some in _rounds(first.scope.project_id, run_ids):
+            for said in await self._answered(first, need, some, reader):
+                selections.update(said)
         return selections
 
     async def recheck_runs(self, first: Authorized, need: Need, selections: RunSelections) -> None:
@@ -162,22 +156,52 @@ class OwnerAuthority:
         if not selections:
             await self.recheck(first, need)
             return
-        second = await self.check_runs(first, need, tuple(selections))
-        for run_id, selection in selections.items():
-            if not _same(selection, second[run_id]):
-                raise OfRunError(
-                    run_id, RunSelectionChangedError("a run selection changed during the call")
-                )
+        reader = SelectionReader(first.tenant_id, first.scope.project_id)
+        changed: list[str] = []
+        for some in _rounds(first.scope.project_id, tuple(selections)):
+            for said in await self._answered(first, need, some, reader):
+                changed += await self._changed(selections, said)
+        if changed:
+            raise OfRunError(
+                changed[0], RunSelectionChangedError("a run selection changed during the call")
+            )
+
+    async def _changed(self, first: RunSelections, second: _Selections) -> list[str]:
+        """Return the runs whose selections differ."""
+
+        def same(run_id: str) -> bool:
+            return _same(first[run_id], second[run_id])
+
+        run_ids = tuple(second)
+        alike = await self._pace.each(same, run_ids)
+        return [run_id for run_id, one in zip(run_ids, alike, strict=True) if not one]
+
+    async def _answered(
+        self, first: Authorized, need: Need, some: Sequence[ProjectScope], reader: SelectionReader
+    ) -> list[_Selections]:
+        """Ask some questions at the same time, wait for all, and raise the first failure."""
+        outcomes = await asyncio.gather(
+            *(self._selections(first, need, scope, reader) for scope in some),
+            return_exceptions=True,
+        )
+        answers: list[_Selections] = []
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            answers.append(outcome)
+        return answers
 
     async def _selections(
-        self, first: Authorized, need: Need, scope: ProjectScope
-    ) -> dict[str, RunSelection | BrokerError]:
+        self, first: Authorized, need: Need, scope: ProjectScope, reader: SelectionReader
+    ) -> _Selections:
         judge_token(first.call.caller, scope, need)
         answer = await self._owner.project_authority(first.call, scope, first_of(need))
         context = read_context(answer)
         _demand_same_caller(first, context)
         judge_grants(held(context, scope.project_id), need)
-        return read_selections(answer, context.tenant_id, scope)
+        check_entries(answer, scope.run_ids)
+        said = await self._pace.each(reader.read, answer.selections)
+        return dict(zip(scope.run_ids, said, strict=True))
 
     async def _ask(
         self, call: Call, scope: RunScope | ProjectScope, need: Need
@@ -190,6 +214,16 @@ class OwnerAuthority:
         else:
             answer = await self._owner.project_authority(call, scope, permission)
         return answer, read_context(answer)
+
+
+def _rounds(project_id: str, run_ids: Sequence[str]) -> Iterator[list[ProjectScope]]:
+    """Put the questions about runs together that may be open at the same time."""
+    questions = [
+        ProjectScope(project_id, tuple(run_ids[start : start + RUNS_MAX]))
+        for start in range(0, len(run_ids), RUNS_MAX)
+    ]
+    for start in range(0, len(questions), QUESTIONS_MAX):
+        yield questions[start : start + QUESTIONS_MAX]
 
 
 def _agree(context: Context, call: Call) -> None:

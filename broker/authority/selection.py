@@ -1,10 +1,13 @@
 """Reads the accepted selection of a run: its identity, its revisions, its one Memory provider."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from broker.authority.syntax import is_label
 from broker.domain.authority import Candidate, RunSelection
-from broker.domain.call import ProjectScope, RunScope
+from broker.domain.call import RunScope
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
     BrokerError,
@@ -18,27 +21,56 @@ from broker.owners.v1 import projects_config_service_pb2 as owners
 MEMORY_SEAM = "Memory"
 CAPABILITIES_MAX = 64
 
+KNOWN_MAX: Final = 64
+"""So many kinds of selections are known again within one call; further ones are judged anew."""
+
 _CARDINALITIES = frozenset(int(value) for value in owners.Cardinality.values()) - {0}
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}\Z")
 
 
-def read_selections(
-    answer: owners.GetProjectAuthorityResponse, tenant_id: str, scope: ProjectScope
-) -> dict[str, RunSelection | BrokerError]:
-    """Return what the answer says about each run asked for; see ``read_selection``.
+class SelectionReader:
+    """Reads the selections of one call's runs, of one project; keeps nothing beyond the call.
+
+    Runs whose selections differ in their run's id alone, as most of a project do, are judged once
+    and share what was read (004-69).
+    """
+
+    def __init__(self, tenant_id: str, project_id: str) -> None:
+        """Take whose selections they must be."""
+        self._tenant_id = tenant_id
+        self._project_id = project_id
+        self._read: dict[bytes, RunSelection] = {}
+
+    def read(self, entry: owners.RunSelectionEntry) -> RunSelection | BrokerError:
+        """Return what an entry says about its run, as ``read_selection`` does; use it once."""
+        if entry.selection.run_id != entry.run_id or not entry.HasField("selection"):
+            return self._judged(entry)
+        entry.selection.run_id = ""
+        rest = entry.selection.SerializeToString()
+        known = self._read.get(rest)
+        if known is not None:
+            return replace(known, run_id=entry.run_id)
+        entry.selection.run_id = entry.run_id
+        said = self._judged(entry)
+        if isinstance(said, RunSelection) and len(self._read) < KNOWN_MAX:
+            self._read[rest] = said
+        return said
+
+    def _judged(self, entry: owners.RunSelectionEntry) -> RunSelection | BrokerError:
+        return read_selection(entry, self._tenant_id, RunScope(self._project_id, entry.run_id))
+
+
+def check_entries(answer: owners.GetProjectAuthorityResponse, run_ids: Sequence[str]) -> None:
+    """Check which runs an answer tells about.
 
     Raises:
-        AuthorityResponseInvalidError: it has not exactly one entry for each of them, in their
-            order. Not retryable.
+        AuthorityResponseInvalidError: it has not exactly one entry for each run asked for, in
+            their order. Not retryable.
     """
-    if tuple(entry.run_id for entry in answer.selections) != scope.run_ids:
+    if [entry.run_id for entry in answer.selections] != list(run_ids):
         raise AuthorityResponseInvalidError(
             "the owner's answer breaks a rule: one entry for each run asked for, in order"
         )
-    return {
-        entry.run_id: read_selection(entry, tenant_id, RunScope(scope.project_id, entry.run_id))
-        for entry in answer.selections
-    }
 
 
 def read_selection(

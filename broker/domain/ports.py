@@ -257,6 +257,10 @@ class ProjectPins(Protocol):
         """Return the first committed pins, by run id, byte for byte."""
         ...
 
+    async def count(self, query: PinQuery) -> int:
+        """Return how many pins ``list`` would return, without reading them."""
+        ...
+
 
 class ProjectBindings(Protocol):
     """Judges pins that are there already; makes none (004-69)."""

@@ -15,6 +15,7 @@ from broker.domain.errors import (
     Violation,
 )
 from broker.domain.fields import Violations, check_identifier, refuse_if_any
+from broker.domain.pace import Pace
 from broker.domain.paging import check_token_syntax, digest, page_limit, page_token
 from broker.domain.ports import (
     Bound,
@@ -26,6 +27,7 @@ from broker.domain.ports import (
 )
 from broker.domain.project_pages import Place, merged_page
 from broker.domain.requests import ProjectFound, SearchProject
+from broker.services.gate import Gate
 from broker.services.search_filter import (
     check_filters,
     check_times,
@@ -44,10 +46,30 @@ SEARCH_PROJECT: Final = "SearchProject"
 RUN_IDS_MAX: Final = 500
 RUNS_MAX: Final = 10_000
 PLACES_MAX: Final = 16
-_PAUSE_EVERY: Final = 500
-"""So many runs are judged before other calls get their turn."""
+MANY_RUNS: Final = 500
+"""A call that looks at more runs waits until few such calls run in the process."""
 
 T = TypeVar("T")
+
+
+class _Group:
+    """The runs that are pinned to one resource by one provider id.
+
+    A resource is held against the first pin of each set of capabilities: it judges the others of
+    the set alike.
+    """
+
+    def __init__(self, first: Bound) -> None:
+        self.first = first
+        self.kinds: dict[frozenset[str], Bound] = {}
+        self._run_ids: list[str] = []
+
+    def add(self, bound: Bound) -> None:
+        self.kinds.setdefault(bound.pin.capabilities, bound)
+        self._run_ids.append(bound.pin.run_id)
+
+    def place(self) -> Place:
+        return Place(self.first.pin.resource, frozenset(self._run_ids), min(self._run_ids))
 
 
 class ProjectSearch:
@@ -58,12 +80,18 @@ class ProjectSearch:
     """
 
     def __init__(
-        self, authority: RunsAuthorityPort, pins: ProjectPins, bindings: ProjectBindings
+        self,
+        authority: RunsAuthorityPort,
+        pins: ProjectPins,
+        bindings: ProjectBindings,
+        gate: Gate,
     ) -> None:
-        """Take the three ports."""
+        """Take the three ports, and what lets few calls at a time look at many runs."""
         self._authority = authority
         self._pins = pins
         self._bindings = bindings
+        self._gate = gate
+        self._pace = Pace()
 
     async def search(self, call: Call, request: SearchProject) -> ProjectFound:
         """Return a page of heads of all agents, those updated last first (004-69)."""
@@ -80,17 +108,28 @@ class ProjectSearch:
             limit=limit,
             full=full,
         )
+        if not await self._or_refused(authorized, {}, self._many(authorized, request)):
+            found = await self._searched(authorized, request, asked)
+        else:
+            async with self._gate.place(authorized.tenant_id, call):
+                found = await self._searched(authorized, request, asked)
+        page = merged_page(found, limit, full=full)
+        token = page_token(bound_to, reached(page.hits[-1].record)) if page.more else ""
+        return ProjectFound(request.project_id, page.hits, token, full)
+
+    async def _searched(
+        self, authorized: Authorized, request: SearchProject, asked: SearchRequest
+    ) -> list[tuple[Place, SearchPage]]:
+        """Return what each resource gave, after check ②."""
         pins = await self._or_refused(authorized, {}, self._pinned(authorized, request))
         selections = await self._authority.check_runs(
             authorized, WHOLE_PROJECT, [pin.run_id for pin in pins]
         )
         found = await self._or_refused(
-            authorized, selections, self._found(call, pins, selections, asked)
+            authorized, selections, self._found(authorized.call, pins, selections, asked)
         )
         await self._authority.recheck_runs(authorized, WHOLE_PROJECT, selections)
-        page = merged_page(found, limit, full=full)
-        token = page_token(bound_to, reached(page.hits[-1].record)) if page.more else ""
-        return ProjectFound(request.project_id, page.hits, token, full)
+        return found
 
     async def _or_refused(
         self, authorized: Authorized, selections: RunSelections, work: Awaitable[T]
@@ -102,20 +141,17 @@ class ProjectSearch:
             await self._authority.recheck_runs(authorized, WHOLE_PROJECT, selections)
             raise
 
+    async def _many(self, authorized: Authorized, request: SearchProject) -> bool:
+        """Tell whether more runs are asked for than a call may look at beside any others."""
+        if request.run_ids:
+            return len(request.run_ids) > MANY_RUNS
+        query = _query(authorized, request, MANY_RUNS + 1)
+        return await self._pins.count(query) > MANY_RUNS
+
     async def _pinned(self, authorized: Authorized, request: SearchProject) -> tuple[Pin, ...]:
         """Return the pins asked for, by run id."""
         since, before = known_time(request.pinned_from), known_time(request.pinned_before)
-        named = bool(request.run_ids)
-        pins = await self._pins.list(
-            PinQuery(
-                tenant_id=authorized.tenant_id,
-                project_id=request.project_id,
-                run_ids=request.run_ids,
-                committed_from=None if named else since,
-                committed_before=None if named else before,
-                limit=RUNS_MAX + 1,
-            )
-        )
+        pins = await self._pins.list(_query(authorized, request, RUNS_MAX + 1))
         if len(pins) > RUNS_MAX:
             raise _too_large("runs", RUNS_MAX)
         missing = set(request.run_ids) - {pin.run_id for pin in pins}
@@ -139,23 +175,26 @@ class ProjectSearch:
         asked: SearchRequest,
     ) -> list[tuple[Place, SearchPage]]:
         """Judge every run, then search each resource, all of them side by side."""
-        groups: dict[tuple[str, ResourceIdentity], list[Bound]] = {}
-        for number, pin in enumerate(pins, start=1):
+        groups: dict[tuple[str, ResourceIdentity], _Group] = {}
+
+        def judge(pin: Pin) -> None:
+            key = (pin.provider_id, pin.resource)
             bound = self._bound(pin, selections)
-            groups.setdefault((bound.provider_id, pin.resource), []).append(bound)
-            if number % _PAUSE_EVERY == 0:
-                await asyncio.sleep(0)
+            groups.setdefault(key, _Group(bound)).add(bound)
+
+        await self._pace.each(judge, pins)
         if len(groups) > PLACES_MAX:
             raise _too_large("resources", PLACES_MAX)
         remaining = _remaining(call)
         await _side_by_side(
-            self._bindings.verify(group, timeout=remaining) for group in groups.values()
+            self._bindings.verify(tuple(group.kinds.values()), timeout=remaining)
+            for group in groups.values()
         )
         remaining = _remaining(call)
         pages = await _side_by_side(
-            _search(group[0], asked, remaining) for group in groups.values()
+            _search(group.first, asked, remaining) for group in groups.values()
         )
-        places = [_place(group) for group in groups.values()]
+        places = [group.place() for group in groups.values()]
         return list(zip(places, pages, strict=True))
 
     def _bound(self, pin: Pin, selections: RunSelections) -> Bound:
@@ -177,9 +216,16 @@ async def _search(bound: Bound, asked: SearchRequest, timeout: float) -> SearchP
         raise OfRunError(bound.pin.run_id, error) from error
 
 
-def _place(group: Sequence[Bound]) -> Place:
-    run_ids = [bound.pin.run_id for bound in group]
-    return Place(group[0].pin.resource, frozenset(run_ids), min(run_ids))
+def _query(authorized: Authorized, request: SearchProject, limit: int) -> PinQuery:
+    named = bool(request.run_ids)
+    return PinQuery(
+        tenant_id=authorized.tenant_id,
+        project_id=request.project_id,
+        run_ids=request.run_ids,
+        committed_from=None if named else known_time(request.pinned_from),
+        committed_before=None if named else known_time(request.pinned_before),
+        limit=limit,
+    )
 
 
 async def _side_by_side(works: Iterable[Awaitable[T]]) -> list[T]:

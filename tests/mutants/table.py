@@ -278,8 +278,8 @@ MUTANTS = (
     Mutant(
         name="a project's selections may change while it is searched",
         file="broker/authority/checks.py",
-        right="            if not _same(selection, second[run_id]):\n",
-        wrong="            if False:\n",
+        right="            return _same(first[run_id], second[run_id])\n",
+        wrong="            return True\n",
         tests=("tests/unit/authority/test_runs.py",),
     ),
     Mutant(

@@ -24,7 +24,9 @@ class Kept:
 
     async def runs(self, **wanted: Any) -> list[str]:
         given: dict[str, Any] = {"tenant_id": "t", "project_id": "p", "limit": 100}
-        found = await self.store.list(PinQuery(**(given | wanted)))
+        query = PinQuery(**(given | wanted))
+        found = await self.store.list(query)
+        assert await self.store.count(query) == len(found)
         assert all(pin.create_time is not None for pin in found)
         return [pin.run_id for pin in found]
 

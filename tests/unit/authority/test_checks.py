@@ -285,7 +285,7 @@ async def test_owner_is_asked_afresh_each_time() -> None:
         await authority.recheck(first, KNOWLEDGE)
     await authority.check(call, SCOPE, KNOWLEDGE)
     assert len(owner.named) == 4
-    assert vars(authority).keys() == {"_owner"}
+    assert vars(authority).keys() == {"_owner", "_pace"}
 
 
 async def test_a_project_as_a_whole() -> None:

@@ -19,6 +19,7 @@ from broker.domain.errors import (
 )
 from broker.domain.ports import Bound, Pin, PinQuery
 from broker.domain.requests import SearchProject
+from broker.services.gate import Gate
 from broker.services.project_search import ProjectSearch
 from providers.capabilities import Capability
 from providers.errors import ProviderUnavailableError
@@ -40,6 +41,7 @@ class Surroundings:
     searching: int = 0
     most: int = 0
     both: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: Gate = field(default_factory=Gate)
 
     def note(self, event: str) -> None:
         self.events.append(event)
@@ -74,6 +76,10 @@ class Surroundings:
         self.note("pins")
         return tuple(self.pins)
 
+    async def count(self, query: PinQuery) -> int:
+        self.note("count")
+        return min(len(self.pins), query.limit)
+
     def bound(self, pin: Pin, selection: Any) -> Bound:
         self.note(f"bound {pin.run_id}")
         return Bound(Searched(self, pin), pin.provider_id, frozenset(Capability), pin)
@@ -103,7 +109,7 @@ class Surroundings:
         caller = Caller(issuer="https://i", subject="s", bearer="Bearer x")
         call = Call(caller, "request", asyncio.get_running_loop().time() + seconds)
         request = SearchProject(**(given | changes))
-        return await ProjectSearch(self, self, self).search(call, request)
+        return await ProjectSearch(self, self, self, self.gate).search(call, request)
 
 
 class Searched(ScriptedProvider):
@@ -142,6 +148,7 @@ async def test_the_order_of_questions() -> None:
     await around.search()
     assert around.events == [
         "check",
+        "count",
         "pins",
         "runs 3",
         *("bound a", "bound b", "bound c"),
@@ -156,6 +163,7 @@ async def test_the_order_of_questions() -> None:
     ("at", "error", "last"),
     [
         ("check", AuthorityChangedError("no"), "check"),
+        ("count", StorageUnavailableError("down"), "again 0"),
         ("pins", StorageUnavailableError("down"), "again 0"),
         ("runs 3", AuthorityChangedError("no"), "runs 3"),
         ("bound c", BrokerError("bad pin"), "again 3"),
@@ -167,7 +175,7 @@ async def test_what_failed_is_told_after_check_two(at: str, error: Exception, la
     """004-15, 004-69: but for what the owner itself said; a lost right is told instead."""
     around = three()
     around.failures[at] = error
-    with pytest.raises(type(error) if at in {"check", "pins", "runs 3"} else OfRunError):
+    with pytest.raises(type(error) if at in {"check", "count", "pins", "runs 3"} else OfRunError):
         await around.search()
     assert around.events[-1] == last
     assert around.searching == 0
