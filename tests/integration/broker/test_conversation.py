@@ -61,9 +61,10 @@ class StandSite:
 
 @pytest.mark.timeout(300)
 async def test_a_conversation_is_kept_as_it_was_written(stand: Stand) -> None:
-    """Also contexts, up to the most candidates: 004-89, 90, 93, 97, 98, 100, 000-38.
+    """004-15, 46, 51, 52, 55, 61-64, 68: edits, lost replies, races, histories, a dismissal.
 
-    004-15, 46, 51, 52, 55, 61-64, 68: edits, lost replies, races, histories, a dismissal."""
+    004-89, 90, 93, 97, 98, 100, 000-38: contexts, up to the most candidates, and their log.
+    """
     (conversation,) = load_file(CONVERSATION)
     site = StandSite(stand)
     report = await run(site, stand.project(), conversation)

@@ -120,7 +120,7 @@ def test_an_update_follows_from_what_was_sent() -> None:
     request.expected_revision = 2
     reply.revision, reply.revision_id, reply.previous_revision_id = 3, "revision-3", "revision-2"
     model.updated(request, "another", reply)
-    assert model.mismatches == [f"reply to update {request.idempotency_key}: time did not grow"]
+    assert model.mismatches == [f"reply to {request.idempotency_key}: time did not grow"]
 
 
 def test_a_record_that_was_made_twice_is_a_mismatch() -> None:

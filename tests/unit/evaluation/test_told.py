@@ -238,7 +238,7 @@ def test_what_is_visible() -> None:
 def proof() -> pb.GetCompilationResponse:
     """The right proof of ``told``."""
     reply = told()
-    return pb.GetCompilationResponse(
+    given = pb.GetCompilationResponse(
         compilation=pb.CompilationSummary(
             compilation_id="compilation",
             project_id="project",
@@ -256,6 +256,8 @@ def proof() -> pb.GetCompilationResponse:
         verdict=pb.VERDICT_VERIFIED,
         text=reply.text,
     )
+    given.compilation.compile_time.FromDatetime(BEGUN)
+    return given
 
 
 def disproofs() -> Iterator[Callable[[pb.GetCompilationResponse], object]]:
@@ -267,6 +269,7 @@ def disproofs() -> Iterator[Callable[[pb.GetCompilationResponse], object]]:
     yield lambda proof: setattr(proof.compilation, "text_hash", "")
     yield lambda proof: setattr(proof.compilation, "actor_fingerprint", "")
     yield lambda proof: setattr(proof.compilation, "item_count", 2)
+    yield lambda proof: proof.compilation.ClearField("compile_time")
     yield lambda proof: setattr(proof.compilation.budget, "tokens", 1)
 
 
