@@ -164,7 +164,9 @@ class Contexts:
             page = await self._members[len(found) % len(self._members)].compilations(asked)
             found += page.compilations
             asked.page_token = page.next_page_token
-            if not page.next_page_token or len(found) > len(self._told):
+            count = len(page.compilations)
+            self._model.expect(0 < count <= size, f"{count} compilations on a page of {size}")
+            if not page.next_page_token or not count or len(found) > len(self._told):
                 break
         self.listed += len(found)
         judge_list(self._model, self._told, (record_id, revision), found)

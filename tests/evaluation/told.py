@@ -17,6 +17,7 @@ ITEMS, TOKENS, CHARACTERS_PER_TOKEN, LISTED_MAX = 20, 4_000, 4, 1_000
 BEGIN, END = "<<<BEGIN_UNTRUSTED_CONTEXT ", "<<<END_UNTRUSTED_CONTEXT "
 SHARED = "cross-team"
 _TRUST = {records.TRUST_PENDING: "pending", records.TRUST_APPROVED: "approved"}
+_PARTS = {"schema", "decisions", "memory", "session"}
 _PROSE = ("title", "content", "rationale")
 
 
@@ -145,9 +146,10 @@ def _payload(text: str) -> Any:
     if (lines[begin], lines[end]) != (f"{BEGIN}{digest}>>>", f"{END}{digest}>>>"):
         return None
     try:
-        return json.loads(lines[begin + 1])
+        payload = json.loads(lines[begin + 1])
     except ValueError:
         return None
+    return payload if isinstance(payload, dict) and payload.keys() == _PARTS else None
 
 
 def _rendered(head: records.Revision, agent_id: str) -> dict[str, Any]:

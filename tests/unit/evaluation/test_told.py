@@ -189,6 +189,8 @@ CHANGES: dict[str, Change] = {
     "something behind": lambda reply: retold(f"{reply.text}\n", reply),
     "two lines": lambda reply: retold(framed(json.dumps(held(), indent=1)), reply),
     "no JSON": lambda reply: retold(framed(json.dumps(held())[:-1]), reply),
+    "no object": lambda reply: retold(framed("[]"), reply),
+    "another part": lambda reply: retold(framed(json.dumps(held() | {"more": 1})), reply),
     "order": shuffled,
     "content": altered("content", "text of  pending"),
     "title": altered("title", "T"),
