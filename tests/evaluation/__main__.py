@@ -1,19 +1,22 @@
 """``make eval DATA=<folder>``: runs the scenario on every conversation in a folder.
 
-A development stack of its own serves it, in a temporary directory. Prints one line for each
-conversation and ends non-zero when anything was not as it must be.
+A development stack of its own serves it, in a temporary directory. The first conversation is
+brought to as many candidates of a context as are allowed. Prints one line for each conversation
+and ends non-zero when anything was not as it must be.
 """
 
 import argparse
 import asyncio
 import secrets
 import sys
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tests.evaluation.conversation import Conversation, ConversationInvalidError, load_folder
+from tests.evaluation.plan import Plan
 from tests.evaluation.scenario import Report, run
 from tests.evaluation.site import Site
 from tests.evaluation.stack import StackFailedError, development_site
@@ -23,7 +26,7 @@ A folder of conversations is needed: make eval DATA=<folder>.
 Each *.json file in it holds one conversation in the form that tests/evaluation/conversation.py
 describes (tests/fixtures/conversation.json is one), or samples in the form of LoCoMo."""
 MISMATCHES_SHOWN = 20
-TABLE_WIDTH = 140
+TABLE_WIDTH = 180
 FIGURES = (
     "turns",
     "records",
@@ -33,6 +36,10 @@ FIGURES = (
     "refused",
     "revisions",
     "checked",
+    "filler",
+    "compiled",
+    "proved",
+    "listed",
     "mismatches",
     "calls",
 )
@@ -49,7 +56,8 @@ def main() -> int:
     try:
         conversations = load_folder(folder)
         with development_site() as site:
-            reports = [_run(site, each) for each in conversations]
+            plans = [Plan(), *[Plan(candidates=0)] * (len(conversations) - 1)]
+            reports = list(map(partial(_run, site), conversations, plans))
     except (ConversationInvalidError, StackFailedError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -57,9 +65,9 @@ def main() -> int:
     return _tell_mismatches(reports)
 
 
-def _run(site: Site, conversation: Conversation) -> Report:
+def _run(site: Site, conversation: Conversation, plan: Plan) -> Report:
     print(f"{conversation.title}: {conversation.turns} turns", file=sys.stderr, flush=True)
-    return asyncio.run(run(site, f"conversation-{secrets.token_hex(4)}", conversation))
+    return asyncio.run(run(site, f"conversation-{secrets.token_hex(4)}", conversation, plan))
 
 
 def _table(reports: list[Report]) -> Table:
@@ -70,7 +78,8 @@ def _table(reports: list[Report]) -> Table:
     table.add_column("calls/s", justify="right")
     for report in reports:
         figures = [report.turns, report.records, report.writes, report.replays, report.stale]
-        figures += [report.refused, report.revisions, report.checked, len(report.mismatches)]
+        figures += [report.refused, report.revisions, report.checked, report.filler]
+        figures += [report.compiled, report.proved, report.listed, len(report.mismatches)]
         speed = f"{report.calls / report.seconds:.0f}"
         table.add_row(report.title, *map(str, figures), str(report.calls), speed)
     return table

@@ -1,4 +1,4 @@
-"""Calls of RecordService as one member makes them: counted, bounded, and with refusals as types."""
+"""Calls as one member makes them: counted, bounded, and with refusals as types."""
 
 import asyncio
 from collections import Counter
@@ -11,13 +11,22 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from grpc import aio
 
+from broker.api.v1 import context_service_pb2 as contexts
 from broker.api.v1 import record_service_pb2 as pb
-from broker.api.v1 import record_service_pb2_grpc
+from broker.api.v1.context_service_pb2_grpc import ContextServiceStub
+from broker.api.v1.record_service_pb2_grpc import RecordServiceStub
 
 Reply = TypeVar("Reply")
 Metadata = Sequence[tuple[str, str]]
-WriteRequest = pb.CreateRecordRequest | pb.UpdateRecordRequest
-WriteResponse = pb.CreateRecordResponse | pb.UpdateRecordResponse
+Judgement = pb.ApproveRecordRequest | pb.RejectRecordRequest | pb.ArchiveRecordRequest
+WriteRequest = pb.CreateRecordRequest | pb.UpdateRecordRequest | Judgement
+WriteResponse = (
+    pb.CreateRecordResponse
+    | pb.UpdateRecordResponse
+    | pb.ApproveRecordResponse
+    | pb.RejectRecordResponse
+    | pb.ArchiveRecordResponse
+)
 SECONDS_MAX = 60.0
 
 
@@ -51,16 +60,17 @@ class Member:
     def __init__(
         self,
         subject: str,
-        stub: "record_service_pb2_grpc.RecordServiceAsyncStub",
+        channel: aio.Channel,
         metadata: Callable[[], Metadata],
         tally: Tally,
     ) -> None:
         """Call as ``subject``; ``metadata`` gives the credentials of each call."""
         self.subject = subject
-        self._stub, self._metadata, self._tally = stub, metadata, tally
+        self._metadata, self._tally = metadata, tally
+        self._stub, self._contexts = RecordServiceStub(channel), ContextServiceStub(channel)
 
     async def write(self, request: WriteRequest) -> WriteResponse:
-        """Send a create or an update."""
+        """Send a create, an update or a judgement."""
         return await self._call(self._method(request), request)
 
     async def write_and_leave(self, request: WriteRequest, *, after: float) -> None:
@@ -83,10 +93,28 @@ class Member:
         """Read one revision."""
         return await self._call(self._stub.GetRevision, request)
 
+    async def compile(
+        self, request: contexts.CompileContextRequest
+    ) -> contexts.CompileContextResponse:
+        """Compile a context."""
+        return await self._call(self._contexts.CompileContext, request)
+
+    async def compilations(
+        self, request: contexts.ListCompilationsRequest
+    ) -> contexts.ListCompilationsResponse:
+        """Read a page of the log of compilations."""
+        return await self._call(self._contexts.ListCompilations, request)
+
+    async def compilation(
+        self, request: contexts.GetCompilationRequest
+    ) -> contexts.GetCompilationResponse:
+        """Read one compilation and its proof."""
+        return await self._call(self._contexts.GetCompilation, request)
+
     def _method(self, request: WriteRequest) -> Callable[..., Any]:
-        if isinstance(request, pb.CreateRecordRequest):
-            return self._stub.CreateRecord
-        return self._stub.UpdateRecord
+        name: str = request.DESCRIPTOR.name
+        method: Callable[..., Any] = getattr(self._stub, name.removesuffix("Request"))
+        return method
 
     async def _call(self, method: Callable[..., Awaitable[Reply]], request: Any) -> Reply:
         async with self._tally.gate:

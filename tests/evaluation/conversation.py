@@ -10,14 +10,16 @@ Our own form is one JSON object in a file::
           "time": "2031-03-03T09:30:00+00:00",
           "turns": [{"id": "1:1", "speaker": "Ada", "text": "Good morning"}]
         }
-      ]
+      ],
+      "queries": ["What did Ada say in the morning?"]
     }
 
 Times are ISO 8601 with an offset and grow from session to session; ids are unique in the
-conversation and have 1 to 64 ASCII letters, digits and ``. _ : -``; texts are not blank.
+conversation and have 1 to 64 ASCII letters, digits and ``. _ : -``; texts are not blank. The
+``queries``, which may be absent, have at most 2,000 characters each.
 
 The other form read here is that of the LoCoMo data set: a list of samples, each with a
-``conversation`` of numbered sessions.
+``conversation`` of numbered sessions; the questions of its ``qa`` are the queries.
 """
 
 import json
@@ -32,6 +34,7 @@ from typing import Any
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}\Z")
 _LOCOMO_SESSION = re.compile(r"session_(\d+)\Z")
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
+_QUERY_LENGTH_MAX = 2_000
 
 
 class ConversationInvalidError(Exception):
@@ -57,11 +60,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Sessions in the order of time."""
+    """Sessions in the order of time, and what may be asked about them."""
 
     title: str
     speakers: tuple[str, ...]
     sessions: tuple[Session, ...]
+    queries: tuple[str, ...] = ()
 
     @property
     def turns(self) -> int:
@@ -124,6 +128,7 @@ def _ours(content: Mapping[str, Any]) -> Conversation:
             )
             for session in content["sessions"]
         ),
+        queries=tuple(content.get("queries", ())),
     )
 
 
@@ -146,6 +151,7 @@ def _locomo(sample: Mapping[str, Any]) -> Conversation:
             for n in numbers
             if content[f"session_{n}"]
         ),
+        queries=tuple(each["question"] for each in sample.get("qa", ())),
     )
 
 
@@ -163,6 +169,9 @@ def _check(conversation: Conversation) -> None:
             raise ValueError(f"{turn.id!r} is no id")
         if turn.speaker not in conversation.speakers or not turn.text.strip():
             raise ValueError(f"turn {turn.id} has an unknown speaker or no text")
+    for query in conversation.queries:
+        if not query.strip() or len(query) > _QUERY_LENGTH_MAX:
+            raise ValueError(f"{query[:40]!r} is no query")
     if any(session.time.tzinfo is None for session in conversation.sessions):
         raise ValueError("a session's time has no offset")
     for earlier, later in pairwise(session.time for session in conversation.sessions):

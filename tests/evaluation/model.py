@@ -13,9 +13,24 @@ from google.protobuf.message import Message
 
 from broker.api.v1 import record_pb2 as records
 from broker.api.v1 import record_service_pb2 as pb
+from tests.evaluation.calls import Judgement
 
 AGENT_SOURCES = frozenset(range(records.SOURCE_TYPE_AGENT, records.SOURCE_TYPE_ORCHESTRATION + 1))
 _CONTENT = ("type", "title", "content", "rationale", "importance")
+_JUDGED: dict[type[Message], dict[str, Any]] = {
+    pb.ApproveRecordRequest: {
+        "change_kind": records.CHANGE_KIND_APPROVED,
+        "trust": records.TRUST_APPROVED,
+    },
+    pb.RejectRecordRequest: {
+        "change_kind": records.CHANGE_KIND_REJECTED,
+        "trust": records.TRUST_REJECTED,
+    },
+    pb.ArchiveRecordRequest: {
+        "change_kind": records.CHANGE_KIND_ARCHIVED,
+        "state": records.RECORD_STATE_ARCHIVED,
+    },
+}
 
 
 @dataclass
@@ -86,7 +101,7 @@ class Model:
             trust=_trust(request.kind),
             source_run_id=request.scope.run_id,
             change_kind=records.CHANGE_KIND_CREATED,
-            actor_fingerprint=self._fingerprint(subject),
+            actor_fingerprint=self.fingerprint(subject),
             create_time=told.update_time,
             **_content(request),
         )
@@ -103,30 +118,51 @@ class Model:
         """Take in an update that was answered with a record, and compare the two."""
         known = self.known[request.record_id]
         before = known.head
-        where = f"reply to update {request.idempotency_key}"
-        self.expect(before.revision == request.expected_revision, f"{where}: won at a stale head")
         after = records.Revision()
         after.CopyFrom(before)
         for name in (*_CONTENT, "tags"):
             after.ClearField(name)  # type: ignore[arg-type]
         after.MergeFrom(
             records.Revision(
-                revision=before.revision + 1,
-                revision_id=told.revision_id,
-                previous_revision_id=before.revision_id,
                 trust=_trust(before.kind),
                 change_kind=records.CHANGE_KIND_UPDATED,
-                actor_fingerprint=self._fingerprint(subject),
                 **_content(request),
             )
         )
-        after.reason = request.reason
-        after.create_time.CopyFrom(told.update_time)
         for name in request.facet_mask.paths:
             after.facet.ClearField(name)  # type: ignore[arg-type]
             chosen = {each.name: value for each, value in request.facet.ListFields()}
             if name in chosen:
                 after.facet.MergeFrom(records.MemoryFacet(**{name: chosen[name]}))
+        return self._next(known, after, request, subject, told)
+
+    def judged(self, request: Judgement, subject: str, told: records.Record) -> Known:
+        """Take in an approval, a rejection or an archival that was answered with a record."""
+        known = self.known[request.record_id]
+        after = records.Revision()
+        after.CopyFrom(known.head)
+        after.MergeFrom(records.Revision(**_JUDGED[type(request)]))
+        if after.trust == records.TRUST_REJECTED:
+            after.facet.invalidate_time.CopyFrom(told.update_time)
+            after.facet.invalidation_reason = "rejected"
+        return self._next(known, after, request, subject, told)
+
+    def _next(
+        self,
+        known: Known,
+        after: records.Revision,
+        request: pb.UpdateRecordRequest | Judgement,
+        subject: str,
+        told: records.Record,
+    ) -> Known:
+        """Make ``after`` the head once it has what every change sets."""
+        before = known.head
+        where = f"reply to {request.idempotency_key}"
+        self.expect(before.revision == request.expected_revision, f"{where}: won at a stale head")
+        after.revision, after.revision_id = before.revision + 1, told.revision_id
+        after.previous_revision_id = before.revision_id
+        after.actor_fingerprint, after.reason = self.fingerprint(subject), request.reason
+        after.create_time.CopyFrom(told.update_time)
         known.revisions.append(after)
         self.same(told, known.record(), where)
         self.expect(
@@ -145,7 +181,8 @@ class Model:
         if not holds:
             self.mismatches.append(otherwise)
 
-    def _fingerprint(self, subject: str) -> str:
+    def fingerprint(self, subject: str) -> str:
+        """Return what the broker keeps of somebody who called."""
         return hashlib.sha256(f"{self.issuer}\n{subject}".encode()).hexdigest()
 
 

@@ -8,6 +8,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from broker.api.v1 import record_pb2 as records
 from broker.api.v1 import record_service_pb2 as pb
+from tests.evaluation.calls import Judgement
 from tests.evaluation.conversation import Conversation, Session, Turn
 from tests.evaluation.model import Known
 
@@ -25,7 +26,13 @@ class Plan:
         race_every: Memories that all editors want to change at once.
         editors: How many race.
         scribe_every: Turns that are written by the member who is dismissed half way.
-        long_history: Revisions of the first memory in the end; more than fit a default page.
+        long_history: Edits of the first memory in the end; more than fit a default page.
+        judge_every: Memories that are approved, rejected or archived once all edits are done.
+        repeat_every: Contexts that are compiled twice.
+        prove_every: Compilations that are proved.
+        trace_every: Records whose compilations are listed, of those that entered any.
+        candidates: How many the candidates of one agent are brought to, which is the most that one
+            context may have; 0: they are left as they are.
         seed: Of the moments when callers hang up.
     """
 
@@ -38,6 +45,11 @@ class Plan:
     editors: int = 5
     scribe_every: int = 4
     long_history: int = 53
+    judge_every: int = 6
+    repeat_every: int = 6
+    prove_every: int = 4
+    trace_every: int = 12
+    candidates: int = 1_000
     seed: int = 1
 
 
@@ -97,6 +109,8 @@ def memory_of(
     )
     if each.number % 4:  # the others take the default
         request.importance = each.number % 11 / 10
+    if each.number % 5 < 3:
+        request.tags.append("Cross-Team")
     return request
 
 
@@ -145,6 +159,38 @@ def edit_of(known: Known, key: str) -> pb.UpdateRecordRequest:
             request.facet.source = "ignored: the mask does not name it"
             request.facet_mask.CopyFrom(FieldMask(paths=["subject", "confidence"]))
     return request
+
+
+def judgement_of(known: Known, number: int) -> Judgement:
+    """Return an approval, as every other one is, a rejection or an archival of a record."""
+    made: tuple[type[Judgement], ...] = (
+        pb.ApproveRecordRequest,
+        pb.RejectRecordRequest,
+        pb.ApproveRecordRequest,
+        pb.ArchiveRecordRequest,
+    )
+    return made[number % len(made)](
+        scope=known.scope,
+        idempotency_key=f"judge:{known.record_id}",
+        record_id=known.record_id,
+        expected_revision=known.head.revision,
+        reason=f"judged as number {number}",
+    )
+
+
+def filler_of(scope: records.Scope, number: int) -> pb.CreateRecordRequest:
+    """Return one of the memories that are put beside a conversation to make it long."""
+    return pb.CreateRecordRequest(
+        scope=scope,
+        idempotency_key=f"filler:{number}",
+        kind=records.RECORD_KIND_MEMORY,
+        type="filler",
+        content=f"Note {number}: "
+        + " ".join(f"item{number * 7 + at}" for at in range(number % 40)),
+        importance=number % 13 / 13,
+        tags=[f"batch-{number % 10}"],
+        facet=records.MemoryFacet(source_type=records.SOURCE_TYPE_AGENT),
+    )
 
 
 def get_of(known: Known) -> pb.GetRecordRequest:

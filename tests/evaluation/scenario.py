@@ -2,8 +2,9 @@
 
 Every turn becomes a memory of its speaker's agent, in the run of its session. Memories are edited
 over the revision that was seen; replies get lost and writes are sent again; editors race; a scribe,
-who writes a share of the turns, is dismissed half way. Calls run beside each other throughout.
-In the end every record is read back; see ``verify``.
+who writes a share of the turns, is dismissed half way; a curator judges a share of the memories.
+Calls run beside each other throughout. In the end every record is read back, see ``verify``, and
+contexts are compiled from what is there, see ``contexts``.
 """
 
 import asyncio
@@ -13,8 +14,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from broker.api.v1.record_service_pb2_grpc import RecordServiceStub
 from tests.evaluation.calls import Member, RefusedError, Tally, WriteRequest
+from tests.evaluation.contexts import Contexts
 from tests.evaluation.conversation import Conversation
 from tests.evaluation.model import Known, Model
 from tests.evaluation.plan import (
@@ -23,6 +24,7 @@ from tests.evaluation.plan import (
     agent_id,
     edit_of,
     get_of,
+    judgement_of,
     memory_of,
     note_of,
     run_id,
@@ -50,6 +52,10 @@ class Report:
     refused: int
     revisions: int
     checked: int
+    filler: int
+    compiled: int
+    proved: int
+    listed: int
     mismatches: tuple[str, ...]
     calls: int
     seconds: float
@@ -68,6 +74,9 @@ async def run(
         await drive.run()
         model, writer, tally = drive.model, drive.writer, drive.tally
         await verify(model, drive.everybody, drive.rival_scopes())
+        contexts = Contexts(conversation, drive.plan, model, drive.writer, drive.everybody)
+        kept = len(model.known)
+        await contexts.run()
         rows = await site.rows(project)
         model.expect(rows.records == len(model.known), f"{rows.records} records are stored")
         model.expect(rows.revisions == model.revisions, f"{rows.revisions} revisions are stored")
@@ -75,13 +84,17 @@ async def run(
     return Report(
         title=conversation.title,
         turns=conversation.turns,
-        records=len(model.known),
+        records=kept,
         writes=writer.writes,
         replays=writer.replays,
         stale=tally.refusals[STALE],
         refused=drive.scribe.refused,
         revisions=model.revisions,
         checked=model.checked,
+        filler=len(model.known) - kept,
+        compiled=contexts.compiled,
+        proved=contexts.proved,
+        listed=contexts.listed,
         mismatches=tuple(model.mismatches),
         calls=tally.calls,
         seconds=time.monotonic() - begun,
@@ -93,21 +106,20 @@ async def _drive(
     site: Site, project: str, conversation: Conversation, plan: Plan
 ) -> AsyncIterator["Drive"]:
     async with site.channel() as channel:
-        stub = RecordServiceStub(channel)
         tally = Tally(asyncio.Semaphore(plan.concurrency))
 
         def member(subject: str) -> Member:
-            return Member(subject, stub, lambda: site.metadata(subject), tally)
+            return Member(subject, channel, lambda: site.metadata(subject), tally)
 
         agents = {each: agent_id(conversation, each) for each in conversation.speakers}
         speakers = {each: member(f"member-of-{agent}") for each, agent in agents.items()}
         editors = [member(f"editor-{number}") for number in range(1, plan.editors + 1)]
-        scribe = member("scribe")
+        scribe, curator = member("scribe"), member("curator")
         subjects = [each.subject for each in (*speakers.values(), *editors, scribe)]
         runs = [run_id(number) for number in range(1, len(conversation.sessions) + 1)]
-        await site.open_project(project, members=subjects, runs=runs)
-        model = Model(project, site.issuer)
-        yield Drive(conversation, plan, model, tally, speakers, editors, Scribe(scribe, site))
+        await site.open_project(project, members=subjects, owners=[curator.subject], runs=runs)
+        model, leaving = Model(project, site.issuer), Scribe(scribe, site)
+        yield Drive(conversation, plan, model, tally, speakers, editors, curator, leaving)
 
 
 class Drive:
@@ -121,13 +133,14 @@ class Drive:
         tally: Tally,
         speakers: dict[str, Member],
         editors: list[Member],
-        scribe: "Scribe",
+        curator: Member,
+        scribe: Scribe,
     ) -> None:
         """Take everybody and everything that takes part."""
         self.model, self.tally, self.scribe = model, tally, scribe
         self.writer = Writer(model, plan)
-        self._conversation, self._plan = conversation, plan
-        self._speakers, self._editors = speakers, editors
+        self._conversation, self.plan = conversation, plan
+        self._speakers, self._editors, self._curator = speakers, editors, curator
         self._begun = 0
 
     @property
@@ -147,11 +160,16 @@ class Drive:
             made = await _all(self._turn(each) for each in session)
             await self._note(session[0])
             memories += made
-            chosen = {id(each): each for each in (memories[0], *made[:: self._plan.edit_every])}
+            chosen = {id(each): each for each in (memories[0], *made[:: self.plan.edit_every])}
             await _all(self._edit(each, 1 + at % 3) for at, each in enumerate(chosen.values()))
-        lengthened = self._edit(memories[0], self._plan.long_history - memories[0].head.revision)
-        raced = [each for each in memories[:: self._plan.race_every] if each is not memories[0]]
+        lengthened = self._edit(memories[0], self.plan.long_history - memories[0].head.revision)
+        raced = [each for each in memories[:: self.plan.race_every] if each is not memories[0]]
         await _all([lengthened, *(self._race(each) for each in raced)])
+        judged = memories[:: self.plan.judge_every]
+        await _all(
+            self.writer.write(self._curator, judgement_of(each, at))
+            for at, each in enumerate(judged)
+        )
         await self.writer.replay_all()
         await self.scribe.knock(self.model, self.writer)
 
@@ -161,7 +179,7 @@ class Drive:
             await self.scribe.leave(self.model.project_id)
         session = self._conversation.sessions[each.session - 1]
         request = memory_of(self.model.project_id, self._conversation, session, each)
-        if each.number % self._plan.scribe_every == 0:
+        if each.number % self.plan.scribe_every == 0:
             known = await self.scribe.write(self.model, self.writer, request)
             if known is not None:
                 return known

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 
 import grpc
 
+from broker.api.v1 import context_service_pb2 as contexts
 from broker.api.v1 import record_service_pb2 as pb
 from tests.evaluation.calls import Member, RefusedError
 from tests.evaluation.model import Known, Model
@@ -54,12 +55,22 @@ class Scribe:
         new = pb.CreateRecordRequest()
         new.CopyFrom(self._written[0] if self._written else _like(known))
         new.idempotency_key = "after:dismissal"
+        project, run = known.project_id, known.run_id
         asked: dict[str, Awaitable[object]] = {
             "create": self.member.write(new),
             "update": self.member.write(edit_of(known, "edit:after:dismissal")),
             "get": self.member.get(get_of(known)),
             "list": self.member.revisions(list_of(known, 0)),
             "revision": self.member.revision(revision_of(known, 1)),
+            "compile": self.member.compile(contexts.CompileContextRequest(scope=known.scope)),
+            "compilations": self.member.compilations(
+                contexts.ListCompilationsRequest(project_id=project, run_id=run)
+            ),
+            "compilation": self.member.compilation(
+                contexts.GetCompilationRequest(
+                    project_id=project, run_id=run, compilation_id="after-dismissal"
+                )
+            ),
         }
         for each in self._written:
             asked[f"replay of {each.idempotency_key}"] = self.member.write(each)

@@ -35,9 +35,9 @@ class Site(Protocol):
         ...
 
     async def open_project(
-        self, project: str, *, members: Sequence[str], runs: Sequence[str]
+        self, project: str, *, members: Sequence[str], owners: Sequence[str], runs: Sequence[str]
     ) -> None:
-        """Make a project whose members may use its knowledge in these runs."""
+        """Make a project whose members may use its knowledge in these runs; owners may judge it."""
         ...
 
     async def dismiss(self, project: str, subject: str) -> None:

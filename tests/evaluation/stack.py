@@ -55,7 +55,7 @@ class DevelopmentSite:
         return [("authorization", self._bearers[subject])]
 
     async def open_project(
-        self, project: str, *, members: Sequence[str], runs: Sequence[str]
+        self, project: str, *, members: Sequence[str], owners: Sequence[str], runs: Sequence[str]
     ) -> None:
         """See ``Site``."""
         # A token lasts for an hour, a conversation takes minutes.
@@ -64,7 +64,7 @@ class DevelopmentSite:
             tenant = content["tenants"].setdefault(TENANT, {"membership_revision": 1})
             tenant["membership_revision"] += 1
             tenant.setdefault("projects", {})[project] = {
-                "members": dict.fromkeys(members, "agent-runtime"),
+                "members": dict.fromkeys(members, "agent-runtime") | dict.fromkeys(owners, "owner"),
                 "runs": {run: {} for run in runs},
             }
 

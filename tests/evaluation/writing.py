@@ -4,6 +4,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from broker.api.v1 import record_service_pb2 as pb
 from tests.evaluation.calls import Member, WriteRequest, WriteResponse
 from tests.evaluation.model import Known, Model
 from tests.evaluation.plan import Plan
@@ -96,6 +97,10 @@ class Writer:
         """Count it and let the model know; what the model makes of it is compared there."""
         self.writes += 1
         subject, told = done.member.subject, done.reply.record
-        if "expected_revision" in done.request.DESCRIPTOR.fields_by_name:
-            return self._model.updated(done.request, subject, told)  # type: ignore[arg-type]
-        return self._model.created(done.request, subject, told)  # type: ignore[arg-type]
+        match done.request:
+            case pb.CreateRecordRequest():
+                return self._model.created(done.request, subject, told)
+            case pb.UpdateRecordRequest():
+                return self._model.updated(done.request, subject, told)
+            case judgement:
+                return self._model.judged(judgement, subject, told)

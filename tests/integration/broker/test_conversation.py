@@ -39,7 +39,7 @@ class StandSite:
         return self.bearers[subject]
 
     async def open_project(
-        self, project: str, *, members: Sequence[str], runs: Sequence[str]
+        self, project: str, *, members: Sequence[str], owners: Sequence[str], runs: Sequence[str]
     ) -> None:
         self.stand.owner.scripts[project] = self._answer
 
@@ -61,7 +61,10 @@ class StandSite:
 
 @pytest.mark.timeout(300)
 async def test_a_conversation_is_kept_as_it_was_written(stand: Stand) -> None:
-    """004-15, 46, 51, 52, 55, 61-64, 68: edits, lost replies, races, histories, a dismissal."""
+    """004-15, 46, 51, 52, 55, 61-64, 68: edits, lost replies, races, histories, a dismissal.
+
+    004-89, 90, 93, 97, 98, 100, 000-38: contexts, up to the most candidates, and their log.
+    """
     (conversation,) = load_file(CONVERSATION)
     site = StandSite(stand)
     report = await run(site, stand.project(), conversation)
@@ -69,5 +72,7 @@ async def test_a_conversation_is_kept_as_it_was_written(stand: Stand) -> None:
     assert report.turns == conversation.turns >= 250
     assert report.records == report.checked == report.turns + len(conversation.sessions)
     assert report.revisions == report.writes > report.records
+    assert report.filler > 500 and report.compiled > len(conversation.queries) > 0
+    assert report.proved > 10 and report.listed > report.proved
     assert report.replays > 0 and report.stale > 0 and report.refused > 0
     assert min(site.asked.values()) > 0 and site.left == {"scribe"}

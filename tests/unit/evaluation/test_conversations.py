@@ -42,7 +42,7 @@ def locomo() -> dict[str, Any]:
             "session_2_date_time": "1:56 pm on 8 January, 2031",
             "session_11_date_time": "1:56 pm on 8 March, 2031",
         },
-        "qa": [],
+        "qa": [{"question": "Who looked?", "answer": "Ada"}],
     }
 
 
@@ -56,6 +56,9 @@ def test_our_form(tmp_path: Path) -> None:
     (read,) = load_file(write(tmp_path, "a.json", ours()))
     assert (read.title, read.speakers, read.turns) == ("greetings", ("Ada", "Bo"), 2)
     assert read.sessions[0].turns[1] == Turn("1:2", "Bo", "Hello\n\tyou")
+    assert read.queries == ()
+    (asked,) = load_file(write(tmp_path, "a.json", ours(queries=["Who?", "Why?"])))
+    assert asked.queries == ("Who?", "Why?")
     zone = timezone(timedelta(hours=1))
     assert read.sessions[1].time == datetime(2031, 3, 4, 9, 30, tzinfo=zone)
 
@@ -63,6 +66,7 @@ def test_our_form(tmp_path: Path) -> None:
 def test_the_form_of_locomo(tmp_path: Path) -> None:
     (read, _) = load_file(write(tmp_path, "a.json", [locomo(), locomo()]))
     assert (read.title, read.speakers, read.turns) == ("sample-1", ("Ada", "Bo"), 2)
+    assert read.queries == ("Who looked?",)
     first, second = read.sessions
     assert first.turns == (Turn("D1:1", "Ada", "Look\n[picture: a heron]"),)
     assert second.time == datetime(2031, 2, 1, 0, 48, tzinfo=UTC)
@@ -94,6 +98,9 @@ def turn(**changes: Any) -> list[dict[str, Any]]:
         ours(sessions=[{"time": "yesterday", "turns": []}]),
         ours(sessions=[{"time": "2031-03-03T09:30:00", "turns": []}]),
         ours(sessions=list(reversed(ours()["sessions"]))),
+        ours(queries=[" "]),
+        ours(queries=["x" * 2_001]),
+        ours(queries=[7]),
     ],
 )
 def test_what_breaks_the_form_is_refused(tmp_path: Path, content: Any) -> None:
@@ -114,6 +121,7 @@ def test_our_own_conversation_has_what_it_is_for() -> None:
     texts = [turn.text for session in own.sessions for turn in session.turns]
     assert len(own.speakers) == 2 and len(own.sessions) >= 10 and own.turns >= 300
     assert len(set(texts)) == len(texts)
+    assert len(own.queries) >= 20
     assert sum(len(text) > 1_500 for text in texts) >= 3
     assert any(text != text.strip() for text in texts)
     for part in ("```", "https://", "€", "\r\n", "\t", "e\u0308", "👩‍👧", "また", "שלום"):

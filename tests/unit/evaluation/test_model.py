@@ -8,6 +8,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from broker.api.v1 import record_pb2 as records
 from broker.api.v1 import record_service_pb2 as pb
+from tests.evaluation.calls import Judgement
 from tests.evaluation.model import Known, Model, plain_tags
 
 BEGUN = datetime(2031, 3, 3, 9, 30, tzinfo=UTC)
@@ -119,7 +120,7 @@ def test_an_update_follows_from_what_was_sent() -> None:
     request.expected_revision = 2
     reply.revision, reply.revision_id, reply.previous_revision_id = 3, "revision-3", "revision-2"
     model.updated(request, "another", reply)
-    assert model.mismatches == [f"reply to update {request.idempotency_key}: time did not grow"]
+    assert model.mismatches == [f"reply to {request.idempotency_key}: time did not grow"]
 
 
 def test_a_record_that_was_made_twice_is_a_mismatch() -> None:
@@ -139,3 +140,42 @@ def test_a_record_that_was_made_twice_is_a_mismatch() -> None:
 )
 def test_tags(given: list[str], kept: list[str]) -> None:
     assert plain_tags(given) == kept
+
+
+JUDGEMENTS: list[tuple[type[Judgement], dict[str, int]]] = [
+    (
+        pb.ApproveRecordRequest,
+        {"trust": records.TRUST_APPROVED, "change_kind": records.CHANGE_KIND_APPROVED},
+    ),
+    (
+        pb.RejectRecordRequest,
+        {"trust": records.TRUST_REJECTED, "change_kind": records.CHANGE_KIND_REJECTED},
+    ),
+    (
+        pb.ArchiveRecordRequest,
+        {"state": records.RECORD_STATE_ARCHIVED, "change_kind": records.CHANGE_KIND_ARCHIVED},
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "becomes"), JUDGEMENTS)
+def test_a_judgement_changes_what_it_judges(
+    asked: type[Judgement], becomes: dict[str, int]
+) -> None:
+    model, known = made()
+    reply = told()
+    reply.revision, reply.revision_id, reply.previous_revision_id = 2, "revision-2", "revision-1"
+    reply.update_time.FromDatetime(BEGUN + timedelta(seconds=1))
+    for name in becomes.keys() & {"trust", "state"}:
+        setattr(reply, name, becomes[name])
+    if asked is pb.RejectRecordRequest:
+        reply.facet.invalidate_time.CopyFrom(reply.update_time)
+        reply.facet.invalidation_reason = "rejected"
+    request = asked(record_id="record", expected_revision=1, reason="why")
+    model.judged(request, "another", reply)
+    assert model.mismatches == []
+    assert {name: getattr(known.head, name) for name in becomes} == becomes
+    model, _ = made()
+    reply.trust, reply.state = records.TRUST_LEGACY, records.RECORD_STATE_PROMOTED
+    model.judged(request, "another", reply)
+    assert len(model.mismatches) == 1
