@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from broker.context.limits import CANDIDATE_BYTES_MAX, ContextLimits
-from broker.context.render import RENDER_VERSION, Draft
+from broker.context.render import RENDER_VERSION, Draft, length_at_least
 from broker.context.scoring import Query, Ranked, ranked, youth
 from broker.context.screening import Screen, check_candidates
 from broker.domain.context import (
@@ -31,12 +31,18 @@ HEAVY_CHARACTERS: Final = 256 * 1024
 """Code points of candidates above which compiling takes too long for an event loop."""
 
 
+_RECORD_WORTH: Final = 32
+_TAG_WORTH: Final = 64
+"""What a record and a tag cost by themselves, in code points of content: see deploy/adr/0026."""
+
+
 def is_heavy(records: Iterable[Record]) -> bool:
     """Tell, cheaply, whether candidates are to be compiled off the event loop."""
     size = 0
     for record in records:
         content = record.current.content
         size += len(content.content) + len(content.title or "") + len(content.rationale or "")
+        size += _RECORD_WORTH + _TAG_WORTH * len(content.tags)
     return size > HEAVY_CHARACTERS
 
 
@@ -76,6 +82,9 @@ def compile_context(
     if screened.is_empty:
         return choice.compiled(None, limits)
 
+    least = sum(map(length_at_least, screened.decisions))
+    if least > limits.characters:  # before anything is escaped: that is what costs
+        raise ContextBudgetOverflowError(limit=limits.characters, observed=least)
     draft = Draft(agent_id, screened.decisions)
     if draft.characters > limits.characters:
         raise ContextBudgetOverflowError(limit=limits.characters, observed=draft.characters)

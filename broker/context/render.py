@@ -6,6 +6,7 @@ from what the log keeps (004-100).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Final
 
@@ -38,7 +39,7 @@ class Draft:
     def add_memory(self, revision: Revision, *, limit: int) -> bool:
         """Add a memory at the end if the text then has at most ``limit`` code points."""
         room = limit - self.characters - len(_COMMA if self._memories else "")
-        if _length_at_least(revision) > room:
+        if length_at_least(revision) > room:
             return False
         piece = _memory(revision, self._agent_id)
         if len(piece) > room:
@@ -49,12 +50,14 @@ class Draft:
 
     def put_session(self, revision: Revision, *, limit: int) -> bool:
         """Put the session note in if the text then has at most ``limit`` code points."""
+        room = limit - self.characters + len(self._session)
+        if length_at_least(revision) > room:
+            return False
         piece = _session(revision)
-        characters = self.characters - len(self._session) + len(piece)
-        if characters > limit:
+        if len(piece) > room:
             return False
         self._session = piece
-        self.characters = characters
+        self.characters = limit - room + len(piece)
         return True
 
     def text(self) -> str:
@@ -64,6 +67,14 @@ class Draft:
             FrameBrokenError: what is inside reached the frame: a bug.
         """
         return framed(_payload(self._decisions, self._memories, self._session))
+
+
+def length_at_least(revision: Revision) -> int:
+    """Return a lower bound of what a record takes, in code points: no escape makes text shorter."""
+    if _is_flagged(revision):
+        return 0
+    content = revision.content
+    return len(content.content) + len(content.title or "") + len(content.rationale or "")
 
 
 def rendered(
@@ -92,8 +103,9 @@ def rendered_again(
 ) -> str | None:
     """Return the text of a compilation that was logged, from the revisions that entered it.
 
-    ``items`` are those of the log, in its order. ``None``: this release does not know the form, or
-    a revision is gone.
+    ``items`` are those of the log, in its order; a revision is told under the ``revision_id`` that
+    the log has, so that another one gives another text. ``None``: this release does not know the
+    form, or a revision is gone.
     """
     if version != RENDER_VERSION:
         return None
@@ -102,7 +114,7 @@ def rendered_again(
         revision = revisions.get(RevisionRef(item.record_id, item.revision))
         if revision is None:
             return None
-        entered[item.kind].append(revision)
+        entered[item.kind].append(replace(revision, revision_id=item.revision_id))
     return rendered(
         entered[ContextKind.DECISION],
         entered[ContextKind.MEMORY],
@@ -176,8 +188,3 @@ def _object(fields: Mapping[str, str]) -> str:
 
 def _is_flagged(revision: Revision) -> bool:
     return revision.facet is not None and revision.facet.flagged
-
-
-def _length_at_least(revision: Revision) -> int:
-    """Return a lower bound of what a record takes, in code points: no escape makes text shorter."""
-    return 0 if _is_flagged(revision) else len(revision.content.content)

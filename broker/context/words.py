@@ -33,7 +33,8 @@ STOP_WORDS: Final = frozenset(
 """Words that fit too much to tell anything."""
 
 _ASCII_MARKS: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_REMEMBERED_MAX: Final = 0xFFFF
+_REMEMBERED_MAX: Final = 0x20000
+"""Code points: about 20 MB, and more than living text has."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -55,7 +56,7 @@ class _Spaced(dict[int, int]):
         mark = chr(code)
         splits = mark in _ASCII_MARKS or unicodedata.category(mark).startswith("P")
         becomes = ord(" ") if splits else code
-        if code <= _REMEMBERED_MAX:
+        if len(self) < _REMEMBERED_MAX:
             self[code] = becomes
         return becomes
 

@@ -35,7 +35,7 @@ class ContextBudgetOverflowError(BrokerError):
     reason = Reason.CONTEXT_BUDGET_OVERFLOW
 
     def __init__(self, *, limit: int, observed: int) -> None:
-        """Tell both numbers, in characters."""
+        """Tell both numbers, in characters; ``observed`` is what they take at least."""
         super().__init__(
             "the frame and the decisions that bind alone exceed the budget",
             metadata={"limit": str(limit), "observed": str(observed)},

@@ -8,12 +8,13 @@ restarts. It is at most 512 bytes.
 import base64
 import binascii
 import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import orjson
 
 from broker.domain.errors import PageTokenInvalidError, Violation
-from broker.domain.fields import Violations
+from broker.domain.fields import Violations, is_identifier
 from broker.domain.requests import Unknown
 
 PAGE_SIZE_DEFAULT: Final = 50
@@ -21,6 +22,8 @@ PAGE_SIZE_MAX: Final = 100
 TOKEN_BYTES_MAX: Final = 512
 REPLY_BYTES_MAX: Final = 3 * 1024 * 1024
 _VERSION: Final = 1
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _DIGEST_LENGTH: Final = 24
 
 
@@ -49,6 +52,29 @@ def page_token(bound_to: str, position: list[str | int]) -> str:
     return (
         base64.urlsafe_b64encode(orjson.dumps([_VERSION, bound_to, position])).rstrip(b"=").decode()
     )
+
+
+def moment_token(bound_to: str, time: datetime, last_id: str) -> str:
+    """Return the token of a position in what is ordered by time, then by id."""
+    return page_token(bound_to, [(time - _EPOCH) // _MICROSECOND, last_id])
+
+
+def moment_of(token: str, bound_to: str) -> tuple[datetime, str] | None:
+    """Return the time and the id that a token holds, or ``None`` for the first page.
+
+    Raises:
+        PageTokenInvalidError: malformed, or of another request. Not retryable.
+    """
+    match position_of(token, bound_to):
+        case None:
+            return None
+        case [int(microseconds), str(last_id)] if is_identifier(last_id):
+            try:
+                return _EPOCH + microseconds * _MICROSECOND, last_id
+            except OverflowError as error:
+                raise PageTokenInvalidError from error
+        case _:
+            raise PageTokenInvalidError
 
 
 def check_token_syntax(token: str) -> None:

@@ -22,7 +22,7 @@ from broker.domain.context_log import (
     Proved,
 )
 from broker.server.app import ServedService
-from broker.server.convert import optional_time, scope_input
+from broker.server.convert import optional_bound, scope_input
 from broker.server.exchange import current_call
 from broker.server.vocabulary import (
     CONTEXT_KINDS,
@@ -87,8 +87,8 @@ class ContextServicer(context_service_pb2_grpc.ContextServiceServicer):
                 run_id=request.run_id,
                 record_id=request.record_id,
                 revision=request.revision,
-                compiled_from=optional_time(request, "compiled_from"),
-                compiled_before=optional_time(request, "compiled_before"),
+                compiled_from=optional_bound(request, "compiled_from"),
+                compiled_before=optional_bound(request, "compiled_before"),
                 page_size=request.page_size,
                 page_token=request.page_token,
             ),

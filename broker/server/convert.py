@@ -36,7 +36,7 @@ from broker.server.vocabulary import (
     STATES,
     TRUSTS,
 )
-from broker.server.wellknown import mapping_of, put_struct, put_time, time_of
+from broker.server.wellknown import bound_of, mapping_of, put_struct, put_time, time_of
 from providers.model import MemoryFacet, Record, Revision
 from providers.requests import BRIEF_LENGTH
 
@@ -112,8 +112,8 @@ def search_fields(message: Any) -> dict[str, Any]:
         "tags": tuple(message.tags[: TAGS_MAX + 1]),
         "importance_min": optional_number(message, "importance_min"),
         "importance_max": optional_number(message, "importance_max"),
-        "updated_from": optional_time(message, "updated_from"),
-        "updated_before": optional_time(message, "updated_before"),
+        "updated_from": optional_bound(message, "updated_from"),
+        "updated_before": optional_bound(message, "updated_before"),
         "page_size": message.page_size,
         "page_token": message.page_token,
         "full": asks_full(message.view),
@@ -135,9 +135,9 @@ def asks_full(view: int) -> bool | Unknown:
     return FULL_VIEWS.get(view, UNKNOWN)
 
 
-def optional_time(message: Any, field: str) -> datetime | Unknown | None:
-    """Read a time that may be absent."""
-    return time_of(getattr(message, field)) if message.HasField(field) else None
+def optional_bound(message: Any, field: str) -> datetime | Unknown | None:
+    """Read a bound of times, which may be absent."""
+    return bound_of(getattr(message, field)) if message.HasField(field) else None
 
 
 def optional_number(message: Any, field: str) -> float | None:

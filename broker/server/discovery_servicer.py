@@ -7,7 +7,7 @@ from broker.api.v1 import discovery_service_pb2_grpc
 from broker.domain.call import Call
 from broker.domain.requests import ProjectFound, SearchProject
 from broker.server.app import ServedService
-from broker.server.convert import optional_time, record_message, search_fields
+from broker.server.convert import optional_bound, record_message, search_fields
 from broker.server.exchange import current_call
 
 RUN_IDS_READ: Final = 501
@@ -38,8 +38,8 @@ class DiscoveryServicer(discovery_service_pb2_grpc.DiscoveryServiceServicer):
             SearchProject(
                 project_id=request.project_id,
                 run_ids=tuple(request.run_ids[:RUN_IDS_READ]),
-                pinned_from=optional_time(request, "pinned_from"),
-                pinned_before=optional_time(request, "pinned_before"),
+                pinned_from=optional_bound(request, "pinned_from"),
+                pinned_before=optional_bound(request, "pinned_before"),
                 **search_fields(request),
             ),
         )

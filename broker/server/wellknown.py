@@ -12,13 +12,14 @@ from broker.domain.requests import UNKNOWN, Unknown
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S: Final = 86_400
 _NANOS_END: Final = 1_000_000_000
+_MICROSECOND_NANOS: Final = 1_000
 
 
 def put_time(message: Timestamp, time: datetime) -> None:
     """Write a time into a timestamp that belongs to a message."""
     since = time - _EPOCH
     message.seconds = since.days * _DAY_S + since.seconds
-    message.nanos = since.microseconds * 1_000
+    message.nanos = since.microseconds * _MICROSECOND_NANOS
 
 
 def time_of(message: Timestamp) -> datetime | Unknown:
@@ -26,7 +27,23 @@ def time_of(message: Timestamp) -> datetime | Unknown:
     if not 0 <= message.nanos < _NANOS_END:
         return UNKNOWN
     try:
-        return _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1_000)
+        return _EPOCH + timedelta(
+            seconds=message.seconds, microseconds=message.nanos // _MICROSECOND_NANOS
+        )
+    except OverflowError:
+        return UNKNOWN
+
+
+def bound_of(message: Timestamp) -> datetime | Unknown:
+    """Return a bound of times in microseconds, rounded up, so that it parts what is stored alike.
+
+    ``UNKNOWN`` outside of the years 1 to 9999.
+    """
+    time = time_of(message)
+    if isinstance(time, Unknown) or message.nanos % _MICROSECOND_NANOS == 0:
+        return time
+    try:
+        return time + timedelta(microseconds=1)
     except OverflowError:
         return UNKNOWN
 

@@ -1,9 +1,8 @@
 """The use cases of ContextService."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from broker.context.compiler import compile_context, is_heavy
@@ -27,25 +26,25 @@ from broker.domain.context_log import (
     Proved,
     Verdict,
 )
-from broker.domain.errors import PageTokenInvalidError, Violation
+from broker.domain.errors import Violation
 from broker.domain.fields import Violations, check_identifier, check_scope, refuse_if_any
 from broker.domain.paging import (
     check_token_syntax,
     digest,
+    moment_of,
+    moment_token,
     page_limit,
-    page_token,
-    position_of,
 )
 from broker.domain.ports import Clock
 from broker.domain.requests import ScopeInput, Unknown
 from broker.services.access import Access, AccessPath
+from broker.services.turns import Turns
 from providers.capabilities import Capability
 from providers.model import RevisionRef
 from providers.requests import Candidates, CandidatesRequest, LoadRequest
 
 LIST: Final = "ListCompilations"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class Contexts:
@@ -66,6 +65,7 @@ class Contexts:
         self._limits = limits
         self._clock = clock
         self._new_id = new_id
+        self._turns = Turns()
 
     async def compile(self, call: Call, request: CompileContext) -> ContextCompiled:
         """Compile a context and log it before it is told (004-89..98, 000-38)."""
@@ -86,7 +86,7 @@ class Contexts:
         found = await self._access.read(
             access, lambda provider, timeout: provider.candidates(wanted, timeout=timeout)
         )
-        compiled = await self._compiled(request, found, limits)
+        compiled = await self._compiled(call, request, found, limits)
         if request.dry_run or compiled.text is None:
             return ContextCompiled(compiled, "")
         logged = await self._log.append(self._entry(access, request, compiled))
@@ -103,7 +103,7 @@ class Contexts:
         refuse_if_any(violations)
         authorized, need = await self._admitted(call, request)
         bound_to = _page_digest(authorized, request)
-        after = _position(request.page_token, bound_to)
+        after = moment_of(request.page_token, bound_to)
         try:
             page = await self._log.list(_query(authorized, request, after, limit))
         except Exception:
@@ -135,9 +135,9 @@ class Contexts:
         return await self._proved(access, logged)
 
     async def _compiled(
-        self, request: CompileContext, found: Candidates, limits: ContextLimits
+        self, call: Call, request: CompileContext, found: Candidates, limits: ContextLimits
     ) -> Compiled:
-        """Compile, in a thread where it would hold up the other calls."""
+        """Compile, in a thread and one at a time where it would hold up the other calls."""
         now = self._clock.now()
 
         def work() -> Compiled:
@@ -145,7 +145,7 @@ class Contexts:
                 request, found.records, truncated=found.truncated_bytes, limits=limits, now=now
             )
 
-        return await asyncio.to_thread(work) if is_heavy(found.records) else work()
+        return await self._turns.run(call, work) if is_heavy(found.records) else work()
 
     def _entry(self, access: Access, request: CompileContext, compiled: Compiled) -> Compilation:
         text = compiled.text
@@ -262,18 +262,4 @@ def _next_token(page: CompilationPage, bound_to: str) -> str:
     if not page.more:
         return ""
     last = page.compilations[-1]
-    reached = (last.create_time or _EPOCH) - _EPOCH
-    return page_token(bound_to, [reached // _MICROSECOND, last.compilation_id])
-
-
-def _position(token: str, bound_to: str) -> tuple[datetime, str] | None:
-    match position_of(token, bound_to):
-        case None:
-            return None
-        case [int(microseconds), str(compilation_id)]:
-            try:
-                return _EPOCH + microseconds * _MICROSECOND, compilation_id
-            except OverflowError as error:
-                raise PageTokenInvalidError from error
-        case _:
-            raise PageTokenInvalidError
+    return moment_token(bound_to, last.create_time or _EPOCH, last.compilation_id)

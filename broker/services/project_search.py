@@ -16,7 +16,7 @@ from broker.domain.errors import (
 )
 from broker.domain.fields import Violations, check_identifier, refuse_if_any
 from broker.domain.pace import Pace
-from broker.domain.paging import check_token_syntax, digest, page_limit, page_token
+from broker.domain.paging import check_token_syntax, digest, page_limit
 from broker.domain.ports import (
     Bound,
     Pin,
@@ -34,7 +34,7 @@ from broker.services.search_filter import (
     filter_parts,
     known_time,
     position,
-    reached,
+    token_after,
     wanted,
 )
 from providers.capabilities import Capability
@@ -114,7 +114,7 @@ class ProjectSearch:
             async with self._gate.place(authorized.tenant_id, call):
                 found = await self._searched(authorized, request, asked)
         page = merged_page(found, limit, full=full)
-        token = page_token(bound_to, reached(page.hits[-1].record)) if page.more else ""
+        token = token_after(bound_to, page.hits[-1].record) if page.more else ""
         return ProjectFound(request.project_id, page.hits, token, full)
 
     async def _searched(

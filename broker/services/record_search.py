@@ -5,11 +5,11 @@ from typing import Final
 from broker.domain.authority import Authorized
 from broker.domain.call import Call
 from broker.domain.fields import Violations, check_scope, refuse_if_any
-from broker.domain.paging import check_token_syntax, digest, page_limit, page_token
+from broker.domain.paging import check_token_syntax, digest, page_limit
 from broker.domain.reply_size import cut_records
 from broker.domain.requests import Found, SearchRecords
 from broker.services.access import AccessPath
-from broker.services.search_filter import check_filters, filter_parts, position, reached, wanted
+from broker.services.search_filter import check_filters, filter_parts, position, token_after, wanted
 from providers.capabilities import Capability
 
 SEARCH: Final = "SearchRecords"
@@ -48,7 +48,7 @@ class RecordSearch:
         )
         records = cut_records(page.records) if full else page.records
         more = page.more or len(records) < len(page.records)
-        token = page_token(bound_to, reached(records[-1])) if more else ""
+        token = token_after(bound_to, records[-1]) if more else ""
         return Found(request.scope.project_id, records, token, full)
 
 

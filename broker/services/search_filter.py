@@ -1,10 +1,10 @@
 """The filters and positions of searches: checked, told to a provider, and bound to page tokens."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeVar
 
-from broker.domain.errors import PageTokenInvalidError, Violation
+from broker.domain.errors import Violation
 from broker.domain.fields import (
     FILTER_MAX,
     TAG_MAX,
@@ -14,14 +14,12 @@ from broker.domain.fields import (
     check_unit,
     normal_tags,
 )
-from broker.domain.paging import REPLY_BYTES_MAX, checked_view, position_of
+from broker.domain.paging import REPLY_BYTES_MAX, checked_view, moment_of, moment_token
 from broker.domain.requests import SearchInput, Unknown
 from providers.model import ProjectKey, Record, State
 from providers.requests import SearchPosition, SearchRequest
 
 QUERY_MAX: Final = 256
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 Word = TypeVar("Word")
 
@@ -111,10 +109,10 @@ def known_time(given: datetime | Unknown | None) -> datetime | None:
     return None if isinstance(given, Unknown) else given
 
 
-def reached(record: Record) -> list[str | int]:
-    """Return the position after a record."""
+def token_after(bound_to: str, record: Record) -> str:
+    """Return the token of the position after a record."""
     current = record.current
-    return [(current.create_time - _EPOCH) // _MICROSECOND, current.record_id]
+    return moment_token(bound_to, current.create_time, current.record_id)
 
 
 def position(token: str, bound_to: str) -> SearchPosition | None:
@@ -123,16 +121,8 @@ def position(token: str, bound_to: str) -> SearchPosition | None:
     Raises:
         PageTokenInvalidError: malformed, or of another request. Not retryable.
     """
-    match position_of(token, bound_to):
-        case None:
-            return None
-        case [int(microseconds), str(record_id)]:
-            try:
-                return SearchPosition(_EPOCH + microseconds * _MICROSECOND, record_id)
-            except OverflowError as error:
-                raise PageTokenInvalidError from error
-        case _:
-            raise PageTokenInvalidError
+    moment = moment_of(token, bound_to)
+    return None if moment is None else SearchPosition(*moment)
 
 
 def _known(words: Iterable[Word | Unknown | None]) -> frozenset[Word]:

@@ -17,9 +17,12 @@ from broker.domain.compilations import (
 )
 from broker.domain.context import ContextItem, ContextKind, OmissionCause, OmittedItem
 from broker.domain.errors import StorageUnavailableError
+from broker.domain.fields import is_identifier
 from broker.store.compilation_statements import appended, found_one, listed
+from providers.errors import StoredDataInvalidError
 
 TIMEOUT_SECONDS: Final = 5.0
+_DAMAGED: Final = "a logged compilation has another shape"
 _SILENT: Final = "the broker's own store does not answer; retry"
 
 
@@ -39,7 +42,11 @@ class PostgresCompilationLog:
     async def find(
         self, tenant_id: str, project_id: str, run_id: str, compilation_id: str
     ) -> Compilation | None:
-        """Return a compilation of a run, or ``None``."""
+        """Return a compilation of a run, or ``None``.
+
+        Raises:
+            StoredDataInvalidError: what was logged has another shape. Not retryable.
+        """
         rows = await self._rows(found_one(tenant_id, project_id, run_id, compilation_id))
         return _compilation(rows[0]) if rows else None
 
@@ -61,20 +68,34 @@ class PostgresCompilationLog:
 def _compilation(row: Row[Any]) -> Compilation:
     found: dict[str, Any] = dict(row._mapping)
     items, left_out = found.pop("items"), found.pop("left_out")
-    return Compilation(
-        items=tuple(_item(*item) for item in items),
-        left_out=tuple(_omitted(*left) for left in left_out),
-        **found,
-    )
+    try:
+        return Compilation(
+            items=tuple(_item(*item) for item in items),
+            left_out=tuple(_omitted(*left) for left in left_out),
+            **found,
+        )
+    except (TypeError, ValueError) as error:
+        raise StoredDataInvalidError(_DAMAGED) from error
 
 
 def _item(kind: str, record_id: str, revision: int, revision_id: str) -> ContextItem:
+    _check_reference(record_id, revision)
+    if not isinstance(revision_id, str):
+        raise TypeError("a revision id is text")
     return ContextItem(
         kind=ContextKind(kind), record_id=record_id, revision=revision, revision_id=revision_id
     )
 
 
 def _omitted(kind: str, record_id: str, revision: int, cause: str) -> OmittedItem:
+    _check_reference(record_id, revision)
     return OmittedItem(
         kind=ContextKind(kind), record_id=record_id, revision=revision, cause=OmissionCause(cause)
     )
+
+
+def _check_reference(record_id: object, revision: object) -> None:
+    if not isinstance(record_id, str) or not is_identifier(record_id):
+        raise ValueError("a record id is an identifier")
+    if type(revision) is not int or revision < 1:
+        raise ValueError("a revision is a number above 0")

@@ -17,6 +17,7 @@ from tests.fixtures.authority_rows import bent, granting, projects_grant
 from tests.fixtures.decisions import changed as put_changed
 from tests.fixtures.decisions import head, id_of, written
 from tests.fixtures.desk import Desk, desk
+from tests.fixtures.page_tokens import packed_token, unpacked_token
 from tests.fixtures.record_calls import (
     APPROVE,
     ARCHIVE,
@@ -259,6 +260,13 @@ async def test_which_runs_were_told_of_a_revision(desk: Desk) -> None:
     for changes in ({"record_id": "other"}, {"run_id": "run-1"}):
         given = {"run_id": "", "page_token": first.next_page_token} | changes
         assert (await desk.told(COMPILATIONS, **given)).reason == "PAGE_TOKEN_INVALID"
+    version, digest, position = unpacked_token(first.next_page_token)
+    for forged in ([position[0], "a\x00b"], [position[0], ""], [2**62, position[1]], position[:1]):
+        token = packed_token([version, digest, forged])
+        told_back = await desk.told(COMPILATIONS, run_id="", page_token=token)
+        assert (told_back.code, told_back.reason) == ("INVALID_ARGUMENT", "PAGE_TOKEN_INVALID"), (
+            forged
+        )
 
 
 async def test_compilations_of_others(desk: Desk) -> None:

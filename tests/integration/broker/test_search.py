@@ -1,6 +1,5 @@
 """Search over the wire: what is found, filtered and hidden, and what a page token is bound to."""
 
-import base64
 from typing import Any, Final
 
 import pytest
@@ -10,6 +9,7 @@ from broker.api.v1 import record_pb2
 from providers.model import Kind, State, Trust
 from tests.fixtures.decisions import decisions, head, id_of, written
 from tests.fixtures.desk import Desk, desk
+from tests.fixtures.page_tokens import packed_token, unpacked_token
 from tests.fixtures.record_calls import ARCHIVE, LIST, REJECT, SEARCH, UPDATE
 
 __all__ = ["desk"]
@@ -348,8 +348,13 @@ async def test_a_token_is_bound_to_its_search(desk: Desk) -> None:
     record = await desk.made("key-3", content="blue 3", tags=["a"])
     given: dict[str, Any] = {"query": "blue", "page_size": 1, "kinds": [MEMORY, CONTEXT]}
     token = (await desk.done(SEARCH, **given)).next_page_token
-    decoded = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
-    assert "blue" not in decoded and desk.project not in decoded
+    parts = unpacked_token(token)
+    assert "blue" not in str(parts) and desk.project not in str(parts)
+    version, digest, position = parts
+    for forged in ([position[0], "a\x00b"], [position[0], "x" * 257], [2**62, position[1]]):
+        forgery = given | {"page_token": packed_token([version, digest, forged])}
+        reply = await desk.told(SEARCH, **forgery)
+        assert (reply.code, reply.reason) == INVALID, forged
     given["page_token"] = token
     changed: list[dict[str, Any]] = [
         {"run": "run-b"},

@@ -18,6 +18,7 @@ from broker.domain.compilations import (
 from broker.domain.context import ContextKind, OmissionCause
 from broker.domain.errors import StorageUnavailableError
 from broker.store.compilations import PostgresCompilationLog
+from providers.errors import StoredDataInvalidError
 from providers.migration import open_engine
 from tests.fixtures.compilations import compilation, hashed, item, omitted
 from tests.fixtures.postgres import Database
@@ -113,6 +114,32 @@ async def test_what_there_was_not_stays_so(logged: Logged) -> None:
     assert await logged.log.find("t", "p", "r", given.compilation_id) == given
     [summary] = (await logged.page()).compilations
     assert (summary.query_hash, summary.text_hash, summary.item_count) == (None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("items", '["d1"]'),
+        ("items", '[["decision", "d1", 1]]'),
+        ("items", '[["opinion", "d1", 1, "d1.1"]]'),
+        ("items", '[["decision", 7, 1, "d1.1"]]'),
+        ("items", '[["decision", "d 1", 1, "d1.1"]]'),
+        ("items", '[["decision", "d1", "1", "d1.1"]]'),
+        ("items", '[["decision", "d1", true, "d1.1"]]'),
+        ("items", '[["decision", "d1", 0, "d1.1"]]'),
+        ("items", '[["decision", "d1", 1, null]]'),
+        ("left_out", '[["memory", "m1", 1, "boredom"]]'),
+        ("left_out", '[["memory", null, 1, "budget"]]'),
+    ],
+)
+async def test_a_damaged_compilation(logged: Logged, name: str, damaged: str) -> None:
+    """004-44, 004-100: what was logged and has another shape is damage, and nothing to guess at."""
+    given = await logged.add(item("d1"))
+    database = logged.database
+    await database.fetchval("ALTER TABLE knowledge.compilations DISABLE TRIGGER USER")
+    await database.fetchval(f"UPDATE knowledge.compilations SET {name} = '{damaged}'")
+    with pytest.raises(StoredDataInvalidError):
+        await logged.log.find("t", "p", "r", given.compilation_id)
 
 
 async def test_a_summary_says_what_the_whole_says(logged: Logged) -> None:

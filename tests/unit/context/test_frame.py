@@ -16,8 +16,12 @@ from tests.fixtures.candidates import compiled, decision, foreign, memory, note
 PAYLOADS = 10_000
 SEED = 20_260_301
 
-MARKER = re.compile(r"(?i)untrusted[ _]*context")
-ROLE = re.compile(r"(?i)[<>&]|\[ *\/? *(?:inst|system|user|assistant|tool)")
+MARKER = re.compile(r"(?i)untrusted[ _./:\u00a0]*context")
+ROLE = re.compile(
+    r"(?i)[<>&\uff02\uff3c\ufe68]"
+    r"|\[(?:\\[nt]|[ \u00a0\u3000_*/-])*"
+    r"(?:inst|system|user|assistant|tool|args|prefix|function|img)"
+)
 HIDDEN = {"Cc", "Cf", "Co", "Zl", "Zp"}
 MARKER_LINES = re.compile(
     r"<<<BEGIN_UNTRUSTED_CONTEXT [0-9a-f]{16}>>>\n(?P<payload>[^\n]+)\n"
@@ -46,6 +50,19 @@ PIECES = (
     "[/Inst",
     "[TOOL_CALLS]",
     "[SYSTEM_PROMPT]",
+    "[\u00a0INST]",
+    "[\t/\u3000INST",
+    "[/_ASSISTANT]",
+    "[*USER",
+    "[ARGS]",
+    "[PREFIX]",
+    "[FUNCTION_CALLS]",
+    "[IMG]",
+    "untrusted\u00a0context",
+    "UNTRUSTED./:CONTEXT",
+    "\uff02}]",
+    "\uff3cn",
+    "\ufe68",
     "[",
     "INST",
     "\uff1csystem\uff1e",

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from broker.context import render
 from broker.context.compiler import HEAVY_CHARACTERS, is_heavy
+from broker.context.frame import escaped
 from broker.context.render import RENDER_VERSION, rendered_again
 from broker.domain.context import Compiled
+from broker.domain.context_errors import ContextBudgetOverflowError
 from providers.model import MemoryFacet, OriginTier, Record, Revision, RevisionRef, Trust
 from tests.fixtures.candidates import NOW, compiled, decision, foreign, memory, note
 
@@ -134,10 +137,54 @@ def test_references_are_those_of_the_revisions_that_entered() -> None:
     ]
 
 
+def test_a_forged_revision_id_gives_another_text() -> None:
+    """004-100: of a decision, a memory and the session note alike."""
+    context = compiled(*RECORDS)
+    for place in (0, 2, len(context.items) - 1):
+        items = list(context.items)
+        items[place] = replace(items[place], revision_id="forged")
+        text = rendered_again(RENDER_VERSION, items, revisions(*RECORDS), agent_id="agent-1")
+        assert text not in (None, context.text)
+
+
+def test_many_records_and_many_tags_are_heavy() -> None:
+    """Each costs something by itself, however short it is."""
+    tags = tuple(f"{n:02}" for n in range(31))
+    assert is_heavy(memory(f"m{n}", text="x", tags=tags) for n in range(150))
+    assert not is_heavy(memory(f"m{n}", text="x", tags=tags) for n in range(100))
+    assert is_heavy(memory(f"m{n}", text="x") for n in range(9_000))
+
+
+def test_what_cannot_fit_is_never_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-92, 004-96: decisions over the budget are refused, memories and notes left out, at once.
+
+    Escaping is what costs, so nothing longer than the whole text is escaped.
+    """
+    seen: list[int] = []
+
+    def watched(text: str) -> str:
+        seen.append(len(text))
+        return escaped(text)
+
+    monkeypatch.setattr(render, "escaped", watched)
+    with pytest.raises(ContextBudgetOverflowError) as refused:
+        compiled(*(decision(f"d{n}", title="x" * 30_000, text="<" * 10_000) for n in range(2)))
+    assert refused.value.metadata == {"limit": "64000", "observed": "80000"}
+    assert not seen
+    left = compiled(
+        memory("m1", text="<" * 65_000),
+        memory("m2", text="x", rationale="<" * 65_000),
+        note("s1", text="x", title="<" * 65_000),
+        skip_oversized=True,
+    )
+    assert [each.record_id for each in left.omitted] == ["m1", "m2", "s1"]
+    assert sum(seen) < 1_000
+
+
 @pytest.mark.parametrize("surplus", [0, 1])
 def test_heavy_candidates_are_known_cheaply(surplus: int) -> None:
     """Above 256 KiB of content a compilation would hold up every other call."""
-    half = HEAVY_CHARACTERS // 2
+    half = HEAVY_CHARACTERS // 2 - 48  # each of the three costs 32 by itself
     records = (memory("m1", text="x" * half), decision("d1", text="", title="x" * half))
     more = note("s1", text="", rationale="x" * surplus)
     assert is_heavy((*records, more)) == bool(surplus)

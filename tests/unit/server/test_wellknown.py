@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.domain.requests import UNKNOWN
-from broker.server.wellknown import mapping_of, put_struct, put_time, time_of
+from broker.server.wellknown import bound_of, mapping_of, put_struct, put_time, time_of
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,24 @@ from broker.server.wellknown import mapping_of, put_struct, put_time, time_of
 )
 def test_times_read_in_microseconds(seconds: int, nanos: int, expected: object) -> None:
     assert time_of(Timestamp(seconds=seconds, nanos=nanos)) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos", "expected"),
+    [
+        (0, 0, datetime(1970, 1, 1, tzinfo=UTC)),
+        (0, 1, datetime(1970, 1, 1, microsecond=1, tzinfo=UTC)),
+        (0, 1_000, datetime(1970, 1, 1, microsecond=1, tzinfo=UTC)),
+        (0, 1_001, datetime(1970, 1, 1, microsecond=2, tzinfo=UTC)),
+        (-1, 999_999_001, datetime(1970, 1, 1, tzinfo=UTC)),
+        (253_402_300_799, 999_999_000, datetime.max.replace(tzinfo=UTC)),
+        (253_402_300_799, 999_999_001, UNKNOWN),
+        (0, 1_000_000_000, UNKNOWN),
+    ],
+)
+def test_bounds_are_rounded_up(seconds: int, nanos: int, expected: object) -> None:
+    """What is stored has microseconds, so a bound between two of them parts as the later does."""
+    assert bound_of(Timestamp(seconds=seconds, nanos=nanos)) == expected
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
