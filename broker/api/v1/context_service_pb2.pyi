@@ -123,7 +123,9 @@ class CompileContextRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """What the context is for, at most 2,000 code points, no NUL. Unset: memories are not judged by it. Set, also when
-    empty: those tagged `irrelevant` stay out, and with words in it those that match none of them.
+    empty: those tagged `irrelevant` stay out. With words in it (of 3 code points or more, common ones not counted) also
+    those with none of them in a tag and fewer than two in the content, but for the agent's own `core_context`. Delivery
+    policy ALWAYS overrides all of it.
     """
     max_items: _builtins.int
     """How many memories may enter, at most the configured limit (20 by default), which unset means. More is refused with

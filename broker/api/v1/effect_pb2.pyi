@@ -199,10 +199,12 @@ class Delivery(_message.Message):
     `accepted_effect_provider_unavailable` the run's provider cannot deliver;
     `invalid_events_token` `x-events-authorization` is malformed or repeated;
     `events_audience_required` the Events service refused the token; see `required_subject`, `required_audience`;
-    `events_forbidden` the caller may not write facts: WriteProjects is missing, or the token is not the receipt's;
+    `events_forbidden` the caller may not write facts: WriteProjects is missing, or `x-events-authorization` is of
+    another caller or other bounds;
     `events_conflict` the Events service has another receipt under this id;
     `events_contract_rejected` the Events service does not take this schema or event version;
-    `events_rejected` the Events service refused for another reason;
+    `events_rejected` the Events service refused for another reason, as where the token for knowledge is not of the
+    receipt's caller and bounds, and so it finds no receipt;
     `events_unavailable` the Events service answered that it cannot;
     `events_transport_unavailable` the Events service could not be reached;
     `events_acknowledgment_invalid` its acknowledgement is not of this effect.
