@@ -97,7 +97,7 @@ def has_ipv6() -> bool:
 def test_an_address_may_be_of_the_newer_family() -> None:
     """Where the machine has none, that is an error at the start and nothing else is served."""
     if not has_ipv6():
-        with pytest.raises(OSError, match="family|address"):
+        with pytest.raises(OSError, match=r"family|address"):
             serve_metrics(Metrics(), 0, "::1")
         return
     port, stop = serve_metrics(Metrics(), 0, "::1")
