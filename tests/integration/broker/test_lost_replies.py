@@ -12,15 +12,24 @@ from grpc import aio
 
 from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand, records
-from tests.fixtures.lossy import behind, far, in_front, link, settled, through, written
+from tests.fixtures.lossy import (
+    NOTHING_WRITTEN,
+    UNKNOWN,
+    behind,
+    cuts,
+    far,
+    in_front,
+    link,
+    settled,
+    through,
+    written,
+)
 from tests.fixtures.own_broker import own_broker
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_requests import Refused, create, new_record, outcome, refused, update
 from tests.fixtures.stored_history import assert_whole, blocked
 from tests.fixtures.tcp_proxy import TcpProxy
 
-UNKNOWN = "COMMIT_OUTCOME_UNKNOWN"
-NOTHING_WRITTEN = {"PROVIDER_UNAVAILABLE", "STORAGE_UNAVAILABLE"}
 TERMINATE = """
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE datname = current_database() AND usename = $1
@@ -150,7 +159,7 @@ async def test_a_database_connection_cut_after_any_byte_is_told_truly(
     async with far.channel() as channel:
         stub = records(channel)
         await new_record(far, channel, project)
-        for number, count in enumerate(range(0, 24 * step, step)):
+        for number, count in cuts(reasons, step):
             request = create(project, f"key-{number}")
             link.cut_after(**{way: count})
             first = await outcome(stub.CreateRecord(request, metadata=far.metadata()))
