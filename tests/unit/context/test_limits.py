@@ -169,7 +169,7 @@ LARGE, SMALL = "x" * 2_000, "x" * 100
 
 
 def test_the_first_that_does_not_fit_ends_the_filling() -> None:
-    """004-96, 004-L6: what follows is left out, and told, also where it would fit."""
+    """004-96, 004-L6, 000-36: what follows is left out whole, and told, also where it would fit."""
     records = [memory("m1"), memory("m2", text=LARGE, age=1), memory("m3", text=SMALL, age=2)]
     context = compiled(*records, limits=ContextLimits(tokens=400))
     assert entered(context) == ["m1"]

@@ -52,7 +52,7 @@ DIGEST = "5b689f4e0821dc8a"
 
 
 def test_the_whole_text() -> None:
-    """004-98: byte for byte."""
+    """004-98, 000-28: one envelope around all parts, byte for byte."""
     assert compiled(*RECORDS).text == TEXT.replace("0" * 16, DIGEST)
 
 
@@ -125,7 +125,7 @@ def test_what_looks_like_an_instruction_is_blocked() -> None:
 
 
 def test_references_are_those_of_the_revisions_that_entered() -> None:
-    """004-97."""
+    """004-97, 000-39: the ids come beside the text, for every part of it."""
     items = compiled(*RECORDS).items
     assert [(i.kind.value, i.record_id, i.revision, i.revision_id) for i in items] == [
         ("decision", "d1", 1, "d1.1"),
