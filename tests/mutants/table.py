@@ -365,15 +365,15 @@ MUTANTS = (
     Mutant(
         name="a context's budget counts what is not escaped yet",
         file="broker/context/render.py",
-        right="        if len(piece) > room:\n",
-        wrong="        if _length_at_least(revision) > room:\n",
+        right="        if len(piece) > room:\n            return False\n        self._mem",
+        wrong="        if room < 0:\n            return False\n        self._mem",
         tests=("tests/unit/context/test_limits.py",),
     ),
     Mutant(
         name="a context does not escape how a marker begins",
         file="broker/context/frame.py",
-        right='re.compile("[<>&\\x7f]")',
-        wrong='re.compile("[>&\\x7f]")',
+        right='for char in "<>&\\x7f"',
+        wrong='for char in ">&\\x7f"',
         tests=("tests/unit/context/test_frame.py",),
     ),
     Mutant(
