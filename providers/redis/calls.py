@@ -1,0 +1,202 @@
+"""One call: one script, in one round trip, with a look at the server's settings beside it.
+
+Scripts cannot see settings, so the command that reads them rides along. A read with a setting that
+is not fit is refused; a write that was applied under one is not acknowledged: it may be lost.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from providers.documents import to_json
+from providers.errors import (
+    NegotiationRefusedError,
+    OutcomeUnknownError,
+    ProviderError,
+    ResourceMismatchError,
+    StoredDataInvalidError,
+)
+from providers.marker import check_marker
+from providers.model import ProjectKey, ResourceIdentity
+from providers.redis import errors, keys
+from providers.redis.connections import Command, Connections, Link, Reply
+from providers.redis.options import RedisOptions
+from providers.redis.scripts import Script
+
+_SETTINGS: Command = ("CONFIG", "GET", "*append*")
+_DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
+_FACTS = {
+    "aof": "the append-only file must be on, synced always, and without an error",
+    "eviction": "maxmemory-policy must be noeviction",
+    "replica": "the server must be a master without replicas",
+    "expiring_key": "something in the database expires, or it cannot be told whether",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a script is run with: a project's keys, a request, and documents to store."""
+
+    script: Script
+    digest: str
+    request: object
+    documents: Sequence[bytes] = ()
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Whether a write was sent whose answer did not come."""
+
+    in_doubt: bool = False
+
+
+class Calls:
+    """Runs scripts for one resource."""
+
+    def __init__(self, options: RedisOptions) -> None:
+        """Keep the options; nothing is opened."""
+        self.resource = ResourceIdentity(options.resource_id, options.generation)
+        self.connections = Connections(options)
+        self._prefix = options.key_prefix
+        self._database = options.database
+        self._marker = keys.marker_value(self.resource)
+
+    async def read(self, call: Call, *, timeout: float) -> list[Any]:
+        """Return what a script that only reads answers.
+
+        Raises:
+            ProviderError: As the clauses say. Nothing was written.
+        """
+        return await self._bounded(call, timeout, _Sent())
+
+    async def write(self, call: Call, *, timeout: float) -> list[Any]:
+        """Return what a script that writes answers.
+
+        Raises:
+            OutcomeUnknownError: It was sent and no answer came, or it was applied by a server whose
+                settings let it be lost. Retryable.
+            ProviderError: As the clauses say. Nothing was written.
+        """
+        sent = _Sent()
+        try:
+            return await self._bounded(call, timeout, sent)
+        except ProviderError as error:
+            if sent.in_doubt:
+                raise OutcomeUnknownError("no sound answer to a write that was sent") from error
+            raise
+
+    async def look(self, *, timeout: float) -> None:
+        """Look at the server through a connection of its own, and return when it is fit."""
+        self.connections.check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                link = await self.connections.open()
+                try:
+                    await self._run(link, ready(), _Sent())
+                finally:
+                    await link.connection.disconnect(nowait=True)
+        except errors.DRIVER as error:
+            raise errors.translate(error) from error
+
+    async def _bounded(self, call: Call, timeout: float, sent: _Sent) -> list[Any]:
+        self.connections.check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                link = await self.connections.take()
+                try:
+                    answer = await self._run(link, call, sent)
+                except ProviderError:
+                    self.connections.give(link)
+                    raise
+                except BaseException:
+                    self.connections.drop(link)
+                    raise
+                self.connections.give(link)
+                return answer
+        except errors.DRIVER as error:
+            self.connections.check_open()
+            sent.in_doubt = sent.in_doubt and not errors.code_of(error)
+            raise errors.translate(error) from error
+
+    async def _run(self, link: Link, call: Call, sent: _Sent) -> list[Any]:
+        commands = [self._command(link, call), _SETTINGS]
+        sent.in_doubt = True
+        answer, settings = await link.exchange(commands)
+        sent.in_doubt = False
+        if errors.code_of(answer) == errors.NO_SCRIPT:
+            # The server forgot all scripts since this connection was opened, and ran none.
+            await link.load_scripts()
+            sent.in_doubt = True
+            answer, settings = await link.exchange(commands)
+            sent.in_doubt = False
+        payload = self._payload(answer)
+        sent.in_doubt = True
+        _check_settings(settings)
+        sent.in_doubt = False
+        return payload
+
+    def _command(self, link: Link, call: Call) -> Command:
+        return (
+            "EVALSHA",
+            link.scripts[call.script].digest,
+            2,
+            keys.marker_key(self._prefix),
+            keys.base_key(self._prefix, call.digest),
+            self._marker,
+            self._database,
+            "1" if link.fields_expire else "0",
+            keys.tag_of(call.digest),
+            to_json(call.request),
+            *call.documents,
+        )
+
+    def _payload(self, answer: Reply) -> list[Any]:
+        """Return what a script found, or raise what it refused with."""
+        if isinstance(answer, Exception):
+            raise errors.translate(answer) from answer
+        payload: list[Any]
+        verdict, *payload = answer
+        if verdict == b"marker":
+            raise self._mismatch(payload[0])
+        if verdict == b"unfit":
+            raise unfit(payload[0])
+        if verdict == b"damaged":
+            raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
+        return payload
+
+    def _mismatch(self, marker: bytes | None) -> ProviderError:
+        found = keys.marker_of(marker)
+        try:
+            check_marker(self.resource, *found)
+        except ResourceMismatchError as error:
+            return error
+        return StoredDataInvalidError("the marker is written in another way")
+
+
+def ready() -> Call:
+    """Return the call that asks for nothing."""
+    return Call(Script.READY, "", None)
+
+
+def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
+    """Return the refusal of a server that these facts speak against; the first is its ``fact``."""
+    named = list(dict.fromkeys(fact.decode() for fact in facts))
+    return NegotiationRefusedError("; ".join(_FACTS[each] for each in named), fact=named[0])
+
+
+def _check_settings(reply: Reply) -> None:
+    if isinstance(reply, ResponseError):
+        raise errors.translate(reply) from reply
+    found = dict(zip(reply[::2], reply[1::2], strict=True))
+    if any(found.get(name) != value for name, value in _DEMANDED.items()):
+        raise unfit([b"aof"])
+
+
+def project_call(
+    script: Script, project: ProjectKey, request: object, documents: Sequence[bytes] = ()
+) -> Call:
+    """Return the call of a script on the keys of a project."""
+    return Call(script, keys.project_digest(project), request, documents)
