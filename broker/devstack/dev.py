@@ -26,7 +26,8 @@ from broker.devstack.events import EventsOptions, EventsServer
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.owner.document import DocumentInvalidError
 from broker.devstack.owner.model import Document
-from broker.devstack.postgres import PostgresError, PostgresServer
+from broker.devstack.postgres import PostgresServer
+from broker.devstack.processes.errors import ServerError
 from broker.devstack.product import Product, WiredBroker
 from broker.devstack.settings import StackSettings, to_toml
 from broker.devstack.tokens import TokenIssuer
@@ -76,7 +77,7 @@ async def dev(
             async with AsyncExitStack() as stack:
                 start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
                 await start.run(stack, postgres_dsn, events_dsn)
-        except PostgresError as error:
+        except ServerError as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
             raise DevStackError(f"cannot go on: {error}") from error

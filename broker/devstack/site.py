@@ -24,7 +24,8 @@ from broker.devstack.database import Place, provision
 from broker.devstack.errors import DevStackError
 from broker.devstack.events import EventsOptions, EventsServer
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
-from broker.devstack.postgres import PostgresError, PostgresServer
+from broker.devstack.postgres import PostgresServer
+from broker.devstack.processes.errors import ServerError
 from broker.devstack.settings import StackSettings, to_toml
 from broker.devstack.tokens import TokenIssuer
 from broker.outbound import PeerSettings
@@ -46,7 +47,7 @@ async def site(directory: Path) -> None:
 
     Raises:
         DevStackError: It is in use, or cannot be used.
-        PostgresError: PostgreSQL does not start.
+        ServerError: PostgreSQL does not start.
     """
     data = DataDirectory(directory)
     stop = stop_requested()
@@ -133,7 +134,7 @@ def main() -> None:
     """Runs a site in the directory that is named, or in ``.broker-site``."""
     try:
         asyncio.run(site(Path(*sys.argv[1:] or [".broker-site"])))
-    except (DevStackError, PostgresError, OSError) as error:
+    except (DevStackError, ServerError, OSError) as error:
         sys.exit(f"site: {error}")
 
 

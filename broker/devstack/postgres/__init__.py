@@ -1,10 +1,5 @@
 """A private PostgreSQL server for development and tests, run from an installed wheel."""
 
-from broker.devstack.postgres.errors import (
-    PostgresError,
-    PostgresInUseError,
-    PostgresStartError,
-)
 from broker.devstack.postgres.server import PostgresServer
 
-__all__ = ["PostgresError", "PostgresInUseError", "PostgresServer", "PostgresStartError"]
+__all__ = ["PostgresServer"]

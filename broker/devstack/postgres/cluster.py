@@ -6,17 +6,16 @@ log; only ``cluster`` below it belongs to the server's account.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker.devstack.postgres.account import Account
-from broker.devstack.postgres.errors import PostgresInUseError, PostgresStartError
 from broker.devstack.postgres.placement import CLUSTER
+from broker.devstack.processes.errors import ServerInUseError, ServerStartError
+from broker.devstack.processes.sockets import SocketDirectory
 
 SUPERUSER = "postgres"
 _INITDB = (
@@ -64,7 +63,7 @@ class Cluster:
         try:
             return self._password_file.read_text(encoding="ascii").strip()
         except FileNotFoundError:
-            raise PostgresStartError(f"{self._password_file} is gone") from None
+            raise ServerStartError(f"{self._password_file} is gone") from None
 
     def prepare(self) -> None:
         """Makes the cluster when there is none, and clears the way for a start.
@@ -78,31 +77,12 @@ class Cluster:
         else:
             self._make()
 
-    def open_log(self) -> int:
-        """Starts a new server log and returns its file descriptor."""
-        with suppress(FileNotFoundError):
-            self.log.rename(self.log.with_suffix(".log.old"))
-        return os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-
-    def make_socket_directory(self) -> Path:
-        """Makes a private directory with a path short enough for a socket's address."""
-        self.drop_socket_directory()
-        path = Path(tempfile.mkdtemp(prefix="broker-pg-", dir="/tmp"))
-        self.account.own(path)
-        self._socket_link.symlink_to(path)
-        return path
-
     @property
-    def _socket_link(self) -> Path:
-        return self.home / "sockets"
-
-    def drop_socket_directory(self) -> None:
-        """Removes the latest one, which a launcher that was killed has left behind."""
-        with suppress(FileNotFoundError):
-            path = self._socket_link.readlink()
-            self._socket_link.unlink()
-            if path.lstat().st_uid == self.account.uid:
-                shutil.rmtree(path, ignore_errors=True)
+    def sockets(self) -> SocketDirectory:
+        """The directory of the server's socket, which belongs to this account."""
+        return SocketDirectory(
+            self.home / "sockets", "broker-pg-", self.account.uid, self.account.gid
+        )
 
     def _make(self) -> None:
         """Runs initdb beside the final place, so that a crash leaves no half a cluster."""
@@ -121,7 +101,7 @@ class Cluster:
             server_copy.unlink()
         if done.returncode != 0:
             shutil.rmtree(staging)
-            raise PostgresStartError(f"initdb failed in {self.home}:\n{done.stderr.strip()}")
+            raise ServerStartError(f"initdb failed in {self.home}:\n{done.stderr.strip()}")
         staging.rename(self.path)
 
     def _drop_stale_pid_file(self) -> None:
@@ -139,7 +119,7 @@ class Cluster:
         except (ValueError, PermissionError):  # an empty file, or somebody else's process
             serves_here = False
         if serves_here:
-            raise PostgresInUseError(
+            raise ServerInUseError(
                 f"{self.path} is in use by a server with pid {pid} that this launcher"
                 " did not start",
                 pid,

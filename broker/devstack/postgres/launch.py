@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 
 from broker.devstack.postgres.client import Client
 from broker.devstack.postgres.cluster import Cluster
-from broker.devstack.postgres.errors import PostgresError, PostgresStartError, with_log
-from broker.devstack.postgres.lock import DirectoryLock
 from broker.devstack.postgres.placement import LOCK
-from broker.devstack.postgres.process import Postmaster
+from broker.devstack.processes.errors import ServerError, ServerStartError
+from broker.devstack.processes.lock import DirectoryLock
+from broker.devstack.processes.log import with_log
+from broker.devstack.processes.ports import ATTEMPTS, HOST, free_port
+from broker.devstack.processes.process import Program, ServerProcess
 
-HOST = "127.0.0.1"
-_PORT_ATTEMPTS = 5
+# Fast shutdown, then immediate shutdown, then the end; each with the seconds it may take.
+_ESCALATION = ((Signals.SIGINT, 20.0), (Signals.SIGQUIT, 5.0), (Signals.SIGKILL, 5.0))
 
 
 @dataclass(frozen=True)
 class Running:
     """A server that accepts connections, and the superuser's way to it."""
 
-    postmaster: Postmaster
+    process: ServerProcess
     client: Client
 
 
@@ -49,45 +51,45 @@ class Launch:
         """Starts the server and waits until a login succeeds.
 
         Raises:
-            PostgresInUseError: Another server uses the cluster.
-            PostgresStartError: The server did not start.
+            ServerInUseError: Another server uses the cluster.
+            ServerStartError: The server did not start.
         """
         lock = DirectoryLock(self.cluster.home / LOCK)
         try:
             self.cluster.prepare()
             wished = self.port or self.wished_port
-            for _ in range(_PORT_ATTEMPTS):
-                running = self._attempt(lock, wished or _free_port())
+            for _ in range(ATTEMPTS):
+                running = self._attempt(lock, wished or free_port())
                 if running is not None:
                     return running
                 wished = 0
         finally:
             lock.release()
-        raise PostgresStartError(with_log("found no free port", self.cluster.log))
+        raise ServerStartError(with_log("found no free port", self.cluster.log))
 
     def _attempt(self, lock: DirectoryLock, port: int) -> Running | None:
         """Starts the server; returns nothing when the port is taken and another may do."""
-        sockets = self.cluster.make_socket_directory()
+        sockets = self.cluster.sockets.make()
         client = Client(self.cluster.bin, sockets, port, self.cluster.password())
         try:
-            postmaster = Postmaster(self.cluster, lock, sockets, self._arguments(port, sockets))
+            process = ServerProcess(self._program(port, sockets), lock)
         except BaseException:
-            self.cluster.drop_socket_directory()
+            self.cluster.sockets.drop()
             raise
         try:
-            self._wait_until_ready(client, postmaster)
+            self._wait_until_ready(client, process)
         except BaseException as error:
-            postmaster.stop()
-            if isinstance(error, PostgresStartError) and not self.port and self._lost_the_port():
+            process.stop()
+            if isinstance(error, ServerStartError) and not self.port and self._lost_the_port():
                 return None
             raise
-        return Running(postmaster, client)
+        return Running(process, client)
 
     def _lost_the_port(self) -> bool:
         log = self.cluster.log.read_text(encoding="utf-8", errors="replace")
         return "could not bind" in log
 
-    def _arguments(self, port: int, sockets: Path) -> list[str]:
+    def _program(self, port: int, sockets: Path) -> Program:
         settings = {
             **self.settings,
             "listen_addresses": HOST,
@@ -95,26 +97,28 @@ class Launch:
             "unix_socket_directories": sockets,
             "unix_socket_permissions": "0700",
         }
-        return [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        command = [str(self.cluster.bin / "postgres"), "-D", str(self.cluster.path)]
+        for name, value in settings.items():
+            command += ("-c", f"{name}={value}")
+        return Program(
+            command=command,
+            escalation=_ESCALATION,
+            sockets=sockets,
+            log=self.cluster.log,
+            identity=self.cluster.account.identity,
+        )
 
-    def _wait_until_ready(self, client: Client, postmaster: Postmaster) -> None:
+    def _wait_until_ready(self, client: Client, process: ServerProcess) -> None:
         log = self.cluster.log
         deadline = time.monotonic() + self.timeout
         while not client.is_served():
-            if not postmaster.is_running:
-                raise PostgresStartError(with_log("PostgreSQL ended while starting", log))
+            if not process.is_running:
+                raise ServerStartError(with_log("PostgreSQL ended while starting", log))
             if time.monotonic() > deadline:
                 message = f"PostgreSQL was not ready within {self.timeout} seconds"
-                raise PostgresStartError(with_log(message, log))
+                raise ServerStartError(with_log(message, log))
             time.sleep(0.01)
         try:
             client.execute("SELECT 1 \\g /dev/null")
-        except PostgresError as error:
-            raise PostgresStartError(with_log(f"cannot log in: {error}", log)) from error
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+        except ServerError as error:
+            raise ServerStartError(with_log(f"cannot log in: {error}", log)) from error

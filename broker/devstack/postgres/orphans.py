@@ -75,7 +75,7 @@ def _remove(place: Path, account: Account) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        Cluster(place, account, place).drop_socket_directory()
+        Cluster(place, account, place).sockets.drop()
         # The origin goes last: were it gone, a removal cut short would never be taken up again.
         if (place / CLUSTER).exists():
             shutil.rmtree(place / CLUSTER)

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from broker.devstack.postgres.account import Account
-from broker.devstack.postgres.errors import PostgresStartError
+from broker.devstack.processes.errors import ServerStartError
 
 FALLBACK_DIRECTORY = Path("/var/lib/knowledge-broker-dev")
 CLUSTER = "cluster"
@@ -42,7 +42,7 @@ def settle(asked: Path, account: Account, fallback: Path) -> Path:
         fallback: Where root puts clusters that ``asked`` is no place for.
 
     Raises:
-        PostgresStartError: There is a cluster at ``asked`` that the account cannot use.
+        ServerStartError: There is a cluster at ``asked`` that the account cannot use.
     """
     _make(asked, 0o711 if account.is_other else 0o700)
     if not account.is_other:
@@ -53,7 +53,7 @@ def settle(asked: Path, account: Account, fallback: Path) -> Path:
     if is_safe(asked) and account.can_enter(asked):
         return asked
     if (asked / CLUSTER).exists():
-        raise PostgresStartError(
+        raise ServerStartError(
             f"{asked} holds a cluster that root cannot serve as uid {account.uid}: the directory"
             " must belong to root alone and be open for others to pass through"
         )
@@ -65,7 +65,7 @@ def root_directory(path: Path, account: Account) -> Path:
     _make(path, 0o755)
     _safe_for_root(path)
     if not account.can_enter(path):
-        raise PostgresStartError(f"uid {account.uid} cannot enter {path}")
+        raise ServerStartError(f"uid {account.uid} cannot enter {path}")
     return path
 
 
@@ -88,7 +88,7 @@ def is_safe(path: Path) -> bool:
 
 def _safe_for_root(path: Path) -> Path:
     if not path.is_absolute() or not is_safe(path):
-        raise PostgresStartError(f"{path} is not a directory that root alone can write to")
+        raise ServerStartError(f"{path} is not a directory that root alone can write to")
     return path
 
 
@@ -98,7 +98,7 @@ def _relocated(asked: Path, pointer: Path) -> Path:
     try:
         _safe_for_root(place)
     except FileNotFoundError:
-        raise PostgresStartError(
+        raise ServerStartError(
             f"the cluster of {asked} is gone from {place}; delete {asked} to begin anew"
         ) from None
     _note(place / ORIGIN, asked)

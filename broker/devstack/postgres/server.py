@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
 from broker.devstack.postgres.account import Account
 from broker.devstack.postgres.binaries import installation
 from broker.devstack.postgres.cluster import SUPERUSER, Cluster
-from broker.devstack.postgres.errors import PostgresError, PostgresStartError
-from broker.devstack.postgres.launch import HOST, Launch, Running
+from broker.devstack.postgres.launch import Launch, Running
 from broker.devstack.postgres.orphans import remove_orphans
 from broker.devstack.postgres.placement import FALLBACK_DIRECTORY, settle
+from broker.devstack.processes.errors import ServerError, ServerStartError
+from broker.devstack.processes.lifecycle import Restartable
+from broker.devstack.processes.ports import HOST
 
 _DEFAULTS = {"max_connections": "100"}
 
 
-class PostgresServer:
+class PostgresServer(Restartable):
     """A private PostgreSQL server that lives as long as the process that started it.
 
     Usable as a context manager, plain or asynchronous, or by ``start()`` and ``stop()``. The
@@ -66,15 +66,15 @@ class PostgresServer:
         Does nothing when it runs already; starts it again when it has died.
 
         Raises:
-            PostgresInUseError: Another server uses the data directory.
-            PostgresStartError: It did not start; the message ends with its log.
+            ServerInUseError: Another server uses the data directory.
+            ServerStartError: It did not start; the message ends with its log.
         """
         if not self.is_running:
             self.stop()
             try:
                 self._running = self._launch()
             except (OSError, subprocess.SubprocessError) as error:
-                raise PostgresStartError(f"cannot start PostgreSQL: {error}") from error
+                raise ServerStartError(f"cannot start PostgreSQL: {error}") from error
             self._last_port = self.port
         return self
 
@@ -82,44 +82,12 @@ class PostgresServer:
         """Shuts the server down and waits for it; does nothing when it is not running."""
         running, self._running = self._running, None
         if running is not None:
-            running.postmaster.stop()
+            running.process.stop()
 
     @property
     def is_running(self) -> bool:
         """Whether the server process is there."""
-        return self._running is not None and self._running.postmaster.is_running
-
-    def __enter__(self) -> Self:
-        """Starts the server."""
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the server."""
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        """Starts the server without blocking the event loop."""
-        starting = asyncio.create_task(asyncio.to_thread(self.start))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait([starting])
-            await asyncio.to_thread(self.stop)
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the server without blocking the event loop."""
-        await asyncio.to_thread(self.stop)
+        return self._running is not None and self._running.process.is_running
 
     # --- addresses ------------------------------------------------------------------------
 
@@ -141,20 +109,20 @@ class PostgresServer:
     @property
     def pid(self) -> int:
         """The process id of the server."""
-        return self._now().postmaster.pid
+        return self._now().process.pid
 
     @property
     def cluster_dir(self) -> Path:
         """PostgreSQL's own directory, known since the first start."""
         if self._cluster is None:
-            raise PostgresError("the server was never started")
+            raise ServerError("the server was never started")
         return self._cluster.path
 
     @property
     def log_file(self) -> Path:
         """The server's log, known since the first start."""
         if self._cluster is None:
-            raise PostgresError("the server was never started")
+            raise ServerError("the server was never started")
         return self._cluster.log
 
     def dsn(self, user: str, database: str, password: str | None = None) -> str:
@@ -184,7 +152,7 @@ class PostgresServer:
         Nobody may be connected to the template meanwhile.
 
         Raises:
-            PostgresError: The server refused.
+            ServerError: The server refused.
         """
         self._now().client.execute(
             'CREATE DATABASE :"name" TEMPLATE :"template";',
@@ -196,7 +164,7 @@ class PostgresServer:
         """Drops a database, when it exists, and ends the connections to it.
 
         Raises:
-            PostgresError: The server refused.
+            ServerError: The server refused.
         """
         self._now().client.execute('DROP DATABASE IF EXISTS :"name" WITH (FORCE);', name=name)
 
@@ -204,7 +172,7 @@ class PostgresServer:
 
     def _now(self) -> Running:
         if self._running is None:
-            raise PostgresError("the server is not started")
+            raise ServerError("the server is not started")
         return self._running
 
     def _launch(self) -> Running:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from broker.devstack.postgres import __file__ as package_file
-from broker.devstack.postgres.account import ENVIRONMENT, Account
+from broker.devstack.postgres.account import Account
+from broker.devstack.processes.process import ENVIRONMENT
 from tests.integration.devstack.test_postgres_launcher import __file__ as launcher_tests
 from tests.integration.devstack.test_postgres_launcher import workspace
 
@@ -55,9 +56,10 @@ def test_account(workspace: Path, command: list[str]) -> None:
     if not command:
         assert ACCOUNT.is_other is (os.geteuid() == 0)
         return
-    package = workspace / "copy" / "broker" / "devstack" / "postgres"
-    shutil.copytree(Path(package_file).parent, package)
-    for parent in package.parents[:2]:
+    devstack = workspace / "copy" / "broker" / "devstack"
+    for package in ("postgres", "processes"):
+        shutil.copytree(Path(package_file).parents[1] / package, devstack / package)
+    for parent in (devstack, devstack.parent):
         (parent / "__init__.py").touch()
     tests = shutil.copy(launcher_tests, workspace / "copy")
     options = ["-q", "-k", AGAIN, "-p", "no:cacheprovider", "-c", "/dev/null", "--confcutdir", "."]

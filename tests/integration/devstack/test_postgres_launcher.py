@@ -21,15 +21,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from broker.devstack.postgres import (
-    PostgresError,
-    PostgresInUseError,
-    PostgresServer,
-    PostgresStartError,
-)
+from broker.devstack.postgres import PostgresServer
 from broker.devstack.postgres import __file__ as package_file
-from broker.devstack.postgres.account import ENVIRONMENT, Account
-from broker.devstack.postgres.lock import is_alive
+from broker.devstack.postgres.account import Account
+from broker.devstack.processes.errors import ServerError, ServerInUseError, ServerStartError
+from broker.devstack.processes.lock import is_alive
+from broker.devstack.processes.process import ENVIRONMENT
 
 ACCOUNT = Account.for_this_process()
 PATIENCE = 60.0
@@ -230,7 +227,7 @@ def test_server_ends_with_its_owner(make: Make, workspace: Path, end: str) -> No
 
 def test_second_launcher_is_refused(make: Make) -> None:
     with make() as server:
-        with pytest.raises(PostgresInUseError, match=f"pid {server.pid}, started by") as refusal:
+        with pytest.raises(ServerInUseError, match=f"pid {server.pid}, started by") as refusal:
             make().start()
         assert refusal.value.pid == server.pid
         assert run(server.superuser_dsn, "SELECT 1") == 1
@@ -251,7 +248,7 @@ def test_server_started_by_hand_is_respected(make: Make) -> None:
     )
     try:
         wait_until((cluster / "postmaster.pid").exists, "it has written its pid file")
-        with pytest.raises(PostgresInUseError, match=f"pid {by_hand.pid}"):
+        with pytest.raises(ServerInUseError, match=f"pid {by_hand.pid}"):
             server.start()
     finally:
         by_hand.send_signal(signal.SIGINT)
@@ -318,7 +315,7 @@ def test_closed_folders_stay_closed(
 
 def test_start_failure_is_readable_and_leaves_nothing(make: Make) -> None:
     server = make(settings={"shared_buffers": "a lot"})
-    with pytest.raises(PostgresStartError, match="invalid value for parameter"):
+    with pytest.raises(ServerStartError, match="invalid value for parameter"):
         server.start()
     assert not server.is_running
     with make() as working:
@@ -333,7 +330,7 @@ def test_taken_port(make: Make) -> None:
         taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taker.bind((server.host, port))
         taker.listen()
-        with pytest.raises(PostgresStartError, match="could not bind"):
+        with pytest.raises(ServerStartError, match="could not bind"):
             make(port=port).start()
         with server:
             assert server.port != port
@@ -349,9 +346,9 @@ def test_databases_are_cloned_and_dropped(make: Make) -> None:
         server.drop_database("copy")
         with pytest.raises(asyncpg.InvalidCatalogNameError):
             run(server.dsn("postgres", "copy"), "SELECT 1")
-        with pytest.raises(PostgresError, match="already exists"):
+        with pytest.raises(ServerError, match="already exists"):
             server.create_database("postgres")
-        with pytest.raises(PostgresError, match="longer than"):
+        with pytest.raises(ServerError, match="longer than"):
             server.create_database("x" * 64)
 
 

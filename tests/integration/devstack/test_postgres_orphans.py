@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.devstack.postgres import PostgresStartError
 from broker.devstack.postgres.account import Account
 from broker.devstack.postgres.orphans import remove_orphans
 from broker.devstack.postgres.placement import settle
+from broker.devstack.processes.errors import ServerStartError
 
 ACCOUNT = Account.for_this_process()
 
@@ -111,7 +111,7 @@ def test_one_start_removes_only_so_many(workspace: Path) -> None:
 def test_a_cluster_that_is_gone_is_told(workspace: Path) -> None:
     data, place = relocated(workspace, "lost")
     shutil.rmtree(place)
-    with pytest.raises(PostgresStartError, match="to begin anew"):
+    with pytest.raises(ServerStartError, match="to begin anew"):
         settle(data, ACCOUNT, workspace / "fallback")
 
 

@@ -1,13 +1,13 @@
-"""Runs one PostgreSQL server as its child, and ends it when the owner is gone.
+"""Runs one server as its child, and ends it when the owner is gone.
 
 This is a script of its own that uses the standard library only: the owner may be a process
 with threads, may be killed at any moment, and may have children that outlive it. The watchdog
-stops the server with a fast shutdown when the owner
+stops the server, with one signal after the other, when the owner
 
 * asks for it, by a byte on standard input;
 * dies, which closes that pipe, or at the latest when the watchdog has another parent.
 
-Should the watchdog itself be killed, the kernel sends the server the same signal: the "parent
+Should the watchdog itself be killed, the kernel sends the server the first of them: the "parent
 death" signal belongs to the parent's thread, and the watchdog has only the one; it is cleared
 by a change of account, and is therefore set after it.
 """
@@ -29,9 +29,6 @@ _STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _PR_SET_PDEATHSIG = 1
 _LOOK_FOR_OWNER_MS = 1000
 
-# Fast shutdown, then immediate shutdown, then the end; each with the seconds it may take.
-ESCALATION = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
-
 
 def main() -> int:
     """Carries out the order given as JSON in the first argument."""
@@ -43,7 +40,7 @@ def main() -> int:
             print(server.pid, flush=True)
             _wait_for_an_end(server, order["owner"], wake)
     finally:
-        _stop(server)
+        _stop(server, order["escalation"])
         shutil.rmtree(order["socket_directory"], ignore_errors=True)
     return 0
 
@@ -65,18 +62,20 @@ def _launch(order: dict[str, Any]) -> subprocess.Popen[bytes]:
 
     def tie_to_watchdog() -> None:
         if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
+            libc.prctl(_PR_SET_PDEATHSIG, order["escalation"][0][0], 0, 0, 0)
         if os.getppid() != watchdog:
             os._exit(1)
 
     return subprocess.Popen(
         order["command"],
+        executable=order["executable"],
         cwd="/",
         env=order["environment"],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         stderr=sys.stderr,
         pass_fds=(order["lock"],),
+        restore_signals=order["restore_signals"],
         preexec_fn=tie_to_watchdog,  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
@@ -92,11 +91,12 @@ def _wait_for_an_end(server: subprocess.Popen[bytes], owner: int, wake: int) -> 
                 return
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    for number, patience in ESCALATION:
+def _stop(server: subprocess.Popen[bytes], escalation: list[tuple[int, float]]) -> None:
+    for number, patience in escalation:
         if server.poll() is not None:
             return
         server.send_signal(number)
+        server.send_signal(signal.SIGCONT)  # a frozen server would never see the other one
         with suppress(subprocess.TimeoutExpired):
             server.wait(patience)
 

@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-from broker.devstack.postgres.errors import PostgresInUseError
+from broker.devstack.processes.errors import ServerInUseError
 
 # A server whose owner has died is shutting down: wait for that a little longer than it may take.
 PATIENCE = 40.0
@@ -28,7 +28,7 @@ class DirectoryLock:
             patience: Seconds to wait for the remains of a server that is going away.
 
         Raises:
-            PostgresInUseError: A live launcher holds the lock, or the remains did not go away.
+            ServerInUseError: A live launcher holds the lock, or the remains did not go away.
         """
         self._path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -64,11 +64,11 @@ class DirectoryLock:
         directory = self._path.parent
         if is_alive(owner) and (not server or is_alive(server)):
             what = f"by a server with pid {server}" if server else "by a server about to start"
-            raise PostgresInUseError(
+            raise ServerInUseError(
                 f"{directory} is in use {what}, started by process {owner}", server or owner
             )
         if time.monotonic() > deadline:
-            raise PostgresInUseError(
+            raise ServerInUseError(
                 f"{directory} is still held by what is left of the server with pid {server}"
                 f" that process {owner} started",
                 server or None,
