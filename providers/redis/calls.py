@@ -5,9 +5,10 @@ is not fit is refused; a write that was applied under one is not acknowledged: i
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
@@ -26,6 +27,8 @@ from providers.redis.connections import Command, Connections, Link, Reply
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import Script
 
+T = TypeVar("T")
+
 _SETTINGS: Command = ("CONFIG", "GET", "*append*")
 _DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
 _FACTS = {
@@ -34,6 +37,13 @@ _FACTS = {
     "replica": "the server must be a master without replicas",
     "expiring_key": "something in the database expires, or it cannot be told whether",
 }
+
+# What scripts write, and what ends in the append-only file.
+_WRITTEN = (("HSET", "f", "v"), ("HDEL", "f"), ("SADD", "m"), ("ZADD", "0", "m"), ("ZREM", "m"))
+_LOADING = (
+    "the default user may be off, but needs every right on the keys: what it might not have written"
+    " this server leaves out when it starts"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class Calls:
         Raises:
             ProviderError: As the clauses say. Nothing was written.
         """
-        return await self._bounded(call, timeout, _Sent())
+        return await self._bounded(partial(self._run, call, _Sent()), timeout, _Sent())
 
     async def write(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that writes answers.
@@ -82,7 +92,7 @@ class Calls:
         """
         sent = _Sent()
         try:
-            return await self._bounded(call, timeout, sent)
+            return await self._bounded(partial(self._run, call, sent), timeout, sent)
         except ProviderError as error:
             if sent.in_doubt:
                 raise OutcomeUnknownError("no sound answer to a write that was sent") from error
@@ -95,19 +105,25 @@ class Calls:
             async with asyncio.timeout(timeout):
                 link = await self.connections.open()
                 try:
-                    await self._run(link, ready(), _Sent())
+                    await self._ready(link)
                 finally:
                     await link.connection.disconnect(nowait=True)
         except errors.DRIVER as error:
             raise errors.translate(error) from error
 
-    async def _bounded(self, call: Call, timeout: float, sent: _Sent) -> list[Any]:
+    async def ready(self, *, timeout: float) -> None:
+        """Return when the server answers and is fit."""
+        await self._bounded(self._ready, timeout, _Sent())
+
+    async def _bounded(
+        self, work: Callable[[Link], Awaitable[T]], timeout: float, sent: _Sent
+    ) -> T:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
                 link = await self.connections.take()
                 try:
-                    answer = await self._run(link, call, sent)
+                    answer = await work(link)
                 except ProviderError:
                     self.connections.give(link)
                     raise
@@ -121,7 +137,11 @@ class Calls:
             sent.in_doubt = sent.in_doubt and not errors.code_of(error)
             raise errors.translate(error) from error
 
-    async def _run(self, link: Link, call: Call, sent: _Sent) -> list[Any]:
+    async def _ready(self, link: Link) -> None:
+        await self._run(nothing(), _Sent(), link)
+        await self._check_loading(link)
+
+    async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
         commands = [self._command(link, call), _SETTINGS]
         sent.in_doubt = True
         answer, settings = await link.exchange(commands)
@@ -137,6 +157,18 @@ class Calls:
         _check_settings(settings)
         sent.in_doubt = False
         return payload
+
+    async def _check_loading(self, link: Link) -> None:
+        """Refuse a server that would not read back all that is written, when it starts again."""
+        if not link.skips_on_loading:
+            return
+        key = keys.base_key(self._prefix, "")
+        asked = [("ACL", "DRYRUN", "default", name, key, *words) for name, *words in _WRITTEN]
+        for reply in await link.exchange(asked):
+            if isinstance(reply, Exception):
+                raise errors.translate(reply) from reply
+            if reply != b"OK":
+                raise NegotiationRefusedError(_LOADING, fact="aof")
 
     def _command(self, link: Link, call: Call) -> Command:
         return (
@@ -176,7 +208,7 @@ class Calls:
         return StoredDataInvalidError("the marker is written in another way")
 
 
-def ready() -> Call:
+def nothing() -> Call:
     """Return the call that asks for nothing."""
     return Call(Script.READY, "", None)
 

@@ -29,17 +29,30 @@ _VERSION_MIN = (6, 0)
 _FLAGS_SINCE = (7, 0)
 _FIELDS_EXPIRE_SINCE = (7, 4)
 _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
+# Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
+# 6.2 and Valkey 9 do not. Of what was not seen the worse is taken.
+_SKIPS_SINCE = (7, 0)
+_VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
 # Seconds that a connection in doubt may take to close.
 _GRACE = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """A connection, and what it was told about the server when it was opened."""
+    """A connection, and what it was told about the server when it was opened.
+
+    Attributes:
+        connection: The driver's.
+        scripts: In the form that the server takes.
+        fields_expire: Whether fields of a hash can expire.
+        skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
+            what the default user has no right to.
+    """
 
     connection: SSLConnection
     scripts: Mapping[Script, Loaded]
-    fields_expire: bool
+    fields_expire: bool = False
+    skips_on_loading: bool = False
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands in one go and return their replies; a server's error is one of them.
@@ -131,12 +144,12 @@ class Connections:
         connection = self._connection()
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-            link = Link(connection, PLAIN, fields_expire=False)
+            link = Link(connection, PLAIN)
             server, cluster = await link.exchange([("INFO", "server"), ("INFO", "cluster")])
             link = _seen(connection, server, cluster)
             await link.load_scripts()
         except BaseException:
-            self._leave(Link(connection, PLAIN, fields_expire=False))
+            self._leave(Link(connection, PLAIN))
             raise
         return link
 
@@ -219,12 +232,13 @@ def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
         raise NegotiationRefusedError("the server is older than version 6.0", fact="version")
     if b"\ncluster_enabled:0\r" not in cluster:
         raise NegotiationRefusedError("the server is one of a cluster", fact="cluster")
-    fields_expire = (
-        version >= _FIELDS_EXPIRE_SINCE
-        or _version(server, b"valkey_version") >= _VALKEY_FIELDS_EXPIRE_SINCE
+    valkey = _version(server, b"valkey_version")
+    return Link(
+        connection,
+        scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
+        fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
+        skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
     )
-    scripts = FLAGGED if version >= _FLAGS_SINCE else PLAIN
-    return Link(connection, scripts, fields_expire)
 
 
 def _version(server: bytes, name: bytes) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from providers.interface import IMemoryProvider
 from providers.model import WriteSet
 from providers.redis import commit as writer
 from providers.redis import delivery, export, reader
-from providers.redis.calls import Calls, ready
+from providers.redis.calls import Calls
 from providers.redis.candidates import candidates
 from providers.redis.negotiate import negotiate
 from providers.redis.options import RedisOptions
@@ -48,7 +48,7 @@ class RedisMemoryProvider(IMemoryProvider):
 
     async def ready(self, *, timeout: float) -> None:
         """See ``IMemoryProvider.ready``."""
-        await self._calls.read(ready(), timeout=timeout)
+        await self._calls.ready(timeout=timeout)
 
     async def close(self) -> None:
         """See ``IMemoryProvider.close``."""

@@ -3,6 +3,7 @@
 from providers.redis.options import KEY_PREFIX
 
 COMMANDS = (
+    "acl|dryrun",
     "auth",
     "config|get",
     "evalsha",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
-from broker.devstack.redis import Flavour
 
+from broker.devstack.redis import Flavour
 from providers.conformance.declaration import Declaration
 from providers.conformance.harness import Harness
 from tests.conformance import postgres_harness, redis_harness, reference_harness

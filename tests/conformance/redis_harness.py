@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from broker.devstack.redis import Flavour, RedisServer
 
+from broker.devstack.redis import Flavour, RedisServer
 from providers.conformance.declaration import MARKER_HAZARDS, Declaration, Hazard, StoreFact
 from providers.conformance.harness import Bench, Harness
 from providers.interface import IMemoryProvider
@@ -89,8 +89,7 @@ class RedisBench(Bench):
     async def corrupt(self, project: ProjectKey, record_id: str) -> None:
         base = base_key(self._backend.prefix, project_digest(project))
         for name in ("heads", "revisions"):
-            listed = self._server.execute("HGETALL", base + name)
-            for field, value in zip(listed[::2], listed[1::2], strict=True):
+            for field, value in self._server.execute("HGETALL", base + name).items():
                 if field.rpartition(b"/")[2] == record_id.encode():
                     damaged = value.replace(b'"active"', b'"melted"')
                     assert damaged != value
