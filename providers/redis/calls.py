@@ -29,7 +29,6 @@ from providers.redis.scripts import Script
 
 T = TypeVar("T")
 
-_SETTINGS: Command = ("CONFIG", "GET", "*append*")
 _DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
 _FACTS = {
     "aof": "the append-only file must be on, synced always, and without an error",
@@ -48,11 +47,11 @@ _LOADING = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a script is run with: a project's keys, a request, and documents to store."""
+    """What a script is run with: a project's keys, a request as JSON, and documents to store."""
 
     script: Script
     digest: str
-    request: object
+    request: bytes
     documents: Sequence[bytes] = ()
 
 
@@ -142,7 +141,7 @@ class Calls:
         await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
-        commands = [self._command(link, call), _SETTINGS]
+        commands = [self._command(link, call), link.settings]
         sent.in_doubt = True
         answer, settings = await link.exchange(commands)
         sent.in_doubt = False
@@ -181,7 +180,7 @@ class Calls:
             self._database,
             "1" if link.fields_expire else "0",
             keys.tag_of(call.digest),
-            to_json(call.request),
+            call.request,
             *call.documents,
         )
 
@@ -210,7 +209,7 @@ class Calls:
 
 def nothing() -> Call:
     """Return the call that asks for nothing."""
-    return Call(Script.READY, "", None)
+    return Call(Script.READY, "", b"null")
 
 
 def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
@@ -231,4 +230,4 @@ def project_call(
     script: Script, project: ProjectKey, request: object, documents: Sequence[bytes] = ()
 ) -> Call:
     """Return the call of a script on the keys of a project."""
-    return Call(script, keys.project_digest(project), request, documents)
+    return Call(script, keys.project_digest(project), to_json(request), documents)

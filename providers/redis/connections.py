@@ -26,7 +26,10 @@ Command: TypeAlias = tuple[bytes | str | int, ...]
 Reply: TypeAlias = Any
 
 _VERSION_MIN = (6, 0)
-_FLAGS_SINCE = (7, 0)
+# A server that takes several names looks these up; a pattern it compares with every setting.
+_SETTINGS: Command = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
+_SETTINGS_BY_PATTERN: Command = ("CONFIG", "GET", "*append*")
+_FLAGS_SINCE = _NAMES_SINCE = (7, 0)
 _FIELDS_EXPIRE_SINCE = (7, 4)
 _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
 # Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
@@ -45,12 +48,14 @@ class Link:
         connection: The driver's.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
+        settings: The command that reads the settings that scripts cannot see.
         skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
             what the default user has no right to.
     """
 
     connection: SSLConnection
     scripts: Mapping[Script, Loaded]
+    settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
     skips_on_loading: bool = False
 
@@ -236,6 +241,7 @@ def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
     return Link(
         connection,
         scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
+        settings=_SETTINGS if version >= _NAMES_SINCE else _SETTINGS_BY_PATTERN,
         fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
         skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
     )
