@@ -102,11 +102,9 @@ class Calls:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
-                link = await self.connections.open()
-                try:
+                async with self.connections.fresh() as link:
+                    await link.load_scripts()
                     await self._ready(link)
-                finally:
-                    await link.connection.disconnect(nowait=True)
         except errors.DRIVER as error:
             raise errors.translate(error) from error
 

@@ -6,8 +6,8 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -139,7 +139,26 @@ class Connections:
         self._places.release()
         self._leave(link)
 
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Link]:
+        """Open a connection outside the pool for one look at the server, and end it."""
+        link = await self.reach()
+        try:
+            yield link
+        finally:
+            self._leave(link)
+
     async def open(self) -> Link:
+        """Open a connection on which every script is known to the server; see ``reach``."""
+        link = await self.reach()
+        try:
+            await link.load_scripts()
+        except BaseException:
+            self._leave(link)
+            raise
+        return link
+
+    async def reach(self) -> Link:
         """Open a connection and see which server it leads to.
 
         Raises:
@@ -151,12 +170,10 @@ class Connections:
             await connection.connect()  # type: ignore[no-untyped-call]
             link = Link(connection, PLAIN)
             server, cluster = await link.exchange([("INFO", "server"), ("INFO", "cluster")])
-            link = _seen(connection, server, cluster)
-            await link.load_scripts()
+            return _seen(connection, server, cluster)
         except BaseException:
             self._leave(Link(connection, PLAIN))
             raise
-        return link
 
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
