@@ -71,6 +71,7 @@ class Calls:
         self.connections = Connections(options)
         self._prefix = options.key_prefix
         self._database = options.database
+        self._doubted = False
         self._marker = keys.marker_value(self.resource)
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
@@ -176,7 +177,7 @@ class Calls:
             keys.base_key(self._prefix, call.digest),
             self._marker,
             self._database,
-            "1" if link.fields_expire else "0",
+            f"{'fields' if link.fields_expire else ''} {'doubted' if self._doubted else ''}",
             keys.tag_of(call.digest),
             call.request,
             *call.documents,
@@ -191,7 +192,9 @@ class Calls:
         if verdict == b"marker":
             raise self._mismatch(payload[0])
         if verdict == b"unfit":
+            self._doubted = self._doubted or b"aof" in payload[0]
             raise unfit(payload[0])
+        self._doubted = False
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
         return payload
