@@ -29,7 +29,6 @@ from providers.redis.scripts import Script
 
 T = TypeVar("T")
 
-_SETTINGS: Command = ("CONFIG", "GET", "*append*")
 _DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
 _FACTS = {
     "aof": "the append-only file must be on, synced always, and without an error",
@@ -48,11 +47,11 @@ _LOADING = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a script is run with: a project's keys, a request, and documents to store."""
+    """What a script is run with: a project's keys, a request as JSON, and documents to store."""
 
     script: Script
     digest: str
-    request: object
+    request: bytes
     documents: Sequence[bytes] = ()
 
 
@@ -72,6 +71,7 @@ class Calls:
         self.connections = Connections(options)
         self._prefix = options.key_prefix
         self._database = options.database
+        self._doubted = False
         self._marker = keys.marker_value(self.resource)
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
@@ -103,11 +103,9 @@ class Calls:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
-                link = await self.connections.open()
-                try:
+                async with self.connections.fresh() as link:
+                    await link.load_scripts()
                     await self._ready(link)
-                finally:
-                    await link.connection.disconnect(nowait=True)
         except errors.DRIVER as error:
             raise errors.translate(error) from error
 
@@ -142,7 +140,7 @@ class Calls:
         await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
-        commands = [self._command(link, call), _SETTINGS]
+        commands = [self._command(link, call), link.settings]
         sent.in_doubt = True
         answer, settings = await link.exchange(commands)
         sent.in_doubt = False
@@ -179,9 +177,9 @@ class Calls:
             keys.base_key(self._prefix, call.digest),
             self._marker,
             self._database,
-            "1" if link.fields_expire else "0",
+            f"{'fields' if link.fields_expire else ''} {'doubted' if self._doubted else ''}",
             keys.tag_of(call.digest),
-            to_json(call.request),
+            call.request,
             *call.documents,
         )
 
@@ -194,7 +192,9 @@ class Calls:
         if verdict == b"marker":
             raise self._mismatch(payload[0])
         if verdict == b"unfit":
+            self._doubted = self._doubted or b"aof" in payload[0]
             raise unfit(payload[0])
+        self._doubted = False
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
         return payload
@@ -210,7 +210,7 @@ class Calls:
 
 def nothing() -> Call:
     """Return the call that asks for nothing."""
-    return Call(Script.READY, "", None)
+    return Call(Script.READY, "", b"null")
 
 
 def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
@@ -231,4 +231,4 @@ def project_call(
     script: Script, project: ProjectKey, request: object, documents: Sequence[bytes] = ()
 ) -> Call:
     """Return the call of a script on the keys of a project."""
-    return Call(script, keys.project_digest(project), request, documents)
+    return Call(script, keys.project_digest(project), to_json(request), documents)

@@ -6,8 +6,8 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,7 +26,10 @@ Command: TypeAlias = tuple[bytes | str | int, ...]
 Reply: TypeAlias = Any
 
 _VERSION_MIN = (6, 0)
-_FLAGS_SINCE = (7, 0)
+# A server that takes several names looks these up; a pattern it compares with every setting.
+_SETTINGS: Command = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
+_SETTINGS_BY_PATTERN: Command = ("CONFIG", "GET", "*append*")
+_FLAGS_SINCE = _NAMES_SINCE = (7, 0)
 _FIELDS_EXPIRE_SINCE = (7, 4)
 _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
 # Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
@@ -45,12 +48,14 @@ class Link:
         connection: The driver's.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
+        settings: The command that reads the settings that scripts cannot see.
         skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
             what the default user has no right to.
     """
 
     connection: SSLConnection
     scripts: Mapping[Script, Loaded]
+    settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
     skips_on_loading: bool = False
 
@@ -134,7 +139,26 @@ class Connections:
         self._places.release()
         self._leave(link)
 
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Link]:
+        """Open a connection outside the pool for one look at the server, and end it."""
+        link = await self.reach()
+        try:
+            yield link
+        finally:
+            self._leave(link)
+
     async def open(self) -> Link:
+        """Open a connection on which every script is known to the server; see ``reach``."""
+        link = await self.reach()
+        try:
+            await link.load_scripts()
+        except BaseException:
+            self._leave(link)
+            raise
+        return link
+
+    async def reach(self) -> Link:
         """Open a connection and see which server it leads to.
 
         Raises:
@@ -146,12 +170,10 @@ class Connections:
             await connection.connect()  # type: ignore[no-untyped-call]
             link = Link(connection, PLAIN)
             server, cluster = await link.exchange([("INFO", "server"), ("INFO", "cluster")])
-            link = _seen(connection, server, cluster)
-            await link.load_scripts()
+            return _seen(connection, server, cluster)
         except BaseException:
             self._leave(Link(connection, PLAIN))
             raise
-        return link
 
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
@@ -236,6 +258,7 @@ def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
     return Link(
         connection,
         scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
+        settings=_SETTINGS if version >= _NAMES_SINCE else _SETTINGS_BY_PATTERN,
         fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
         skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
     )

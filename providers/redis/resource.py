@@ -34,8 +34,8 @@ async def init_resource(address: str, resource_id: str, generation: int) -> None
     value = keys.marker_value(resource)
     try:
         async with asyncio.timeout(_SECONDS):
-            link = await connections.open()
-            written, found = await link.exchange([("SET", name, value, "NX"), ("GET", name)])
+            async with connections.fresh() as link:
+                written, found = await link.exchange([("SET", name, value, "NX"), ("GET", name)])
     except errors.DRIVER as error:
         raise errors.translate(error) from error
     finally:
