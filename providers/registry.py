@@ -12,6 +12,9 @@ from providers.postgres import options as postgres_options
 from providers.postgres.migrations import TREE as POSTGRES_TREE
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.postgres.resource import init_resource as init_postgres
+from providers.redis import options as redis_options
+from providers.redis.provider import RedisMemoryProvider
+from providers.redis.resource import init_resource as init_redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,22 +22,23 @@ class Adapter:
     """One kind of store.
 
     ``open`` checks the options, files that they name too, and returns a provider; it raises
-    ValueError or TypeError naming the option and reaches no store. ``migrate`` takes the store's
-    address and the name of the role that serves; ``init_resource`` the address, the resource id and
-    the generation: it refuses a marker that is there, as NegotiationRefusedError with the fact
-    ``marker`` where it says the same and as ResourceMismatchError where not. Both are an
-    operator's.
+    ValueError or TypeError naming the option and reaches no store. ``init_resource`` is an
+    operator's; it takes the store's address, the resource id and the generation, and refuses a
+    marker that is there, as NegotiationRefusedError with the fact ``marker`` where it says the same
+    and as ResourceMismatchError where not.
     """
 
     version: str
     options_schema_version: int
     open: Callable[[Mapping[str, Any]], IMemoryProvider]
-    migrate: Callable[[str, str], Awaitable[None]]
     init_resource: Callable[[str, str, int], Awaitable[None]]
 
 
 NATIVE = postgres_options.ADAPTER_ID
 """The adapter whose database holds the broker's own schema too."""
+
+migrate_native = partial(migrate, POSTGRES_TREE)
+"""Migrates the schema of the native adapter; the others have none."""
 
 
 def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
@@ -44,13 +48,22 @@ def _open_postgres(options: Mapping[str, Any]) -> IMemoryProvider:
     return PostgresMemoryProvider(checked)
 
 
+def _open_redis(options: Mapping[str, Any]) -> IMemoryProvider:
+    return RedisMemoryProvider(redis_options.RedisOptions(**options))
+
+
 _BUILT_IN: Mapping[str, Adapter] = {
     NATIVE: Adapter(
         version=postgres_options.ADAPTER_VERSION,
         options_schema_version=postgres_options.OPTIONS_SCHEMA_VERSION,
         open=_open_postgres,
-        migrate=partial(migrate, POSTGRES_TREE),
         init_resource=init_postgres,
+    ),
+    redis_options.ADAPTER_ID: Adapter(
+        version=redis_options.ADAPTER_VERSION,
+        options_schema_version=redis_options.OPTIONS_SCHEMA_VERSION,
+        open=_open_redis,
+        init_resource=init_redis,
     ),
 }
 

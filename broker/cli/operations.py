@@ -20,7 +20,7 @@ from broker.telemetry.logs import configure_logging, logger
 from broker.wiring import Part, serving
 from providers.errors import NegotiationRefusedError, ProviderError
 from providers.migration import migrate as migrate_schema
-from providers.registry import NATIVE, adapter
+from providers.registry import NATIVE, adapter, migrate_native
 
 
 class NotInstalledError(Exception):
@@ -65,7 +65,7 @@ async def migrate(dsn: str, runtime_role: str, schema: Schema) -> None:
             await migrate_schema(KNOWLEDGE, dsn, runtime_role)
             _tell(f"schema knowledge is migrated, {runtime_role} has its rights on it")
         if schema in (Schema.ALL, Schema.MEMORY):
-            await adapter(NATIVE).migrate(dsn, runtime_role)
+            await migrate_native(dsn, runtime_role)
             _tell(f"schema memory is migrated, {runtime_role} has its rights on it")
 
 

@@ -19,7 +19,7 @@ from broker.telemetry.logs import configure_logging
 from broker.wiring import serving
 from providers.errors import NegotiationRefusedError
 from providers.migration import migrate
-from providers.registry import adapter
+from providers.registry import adapter, migrate_native
 
 Listening = Callable[[str], None]
 
@@ -58,7 +58,7 @@ class WiredBroker:
         dsn = place.access.migrator_dsn
         await migrate(KNOWLEDGE, dsn, RUNTIME)
         memory = adapter(ADAPTER)
-        await memory.migrate(dsn, RUNTIME)
+        await migrate_native(dsn, RUNTIME)
         with suppress(NegotiationRefusedError):  # the marker is there already
             await memory.init_resource(dsn, place.resource_id, place.generation)
 

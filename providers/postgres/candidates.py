@@ -1,8 +1,8 @@
 """Context candidates: chosen, measured and sent by one statement."""
 
+from providers.marker import check_marker
 from providers.model import ResourceIdentity
 from providers.postgres.connections import Link
-from providers.postgres.reader import check_marker
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record
 from providers.postgres.statements import CANDIDATES, MARKER
 from providers.requests import Candidates, CandidatesRequest

@@ -2,25 +2,28 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import asyncpg
+import orjson
 
+from providers.counters import expected_counters
+from providers.documents import revision_columns
 from providers.errors import WriteSetInvalidError
 from providers.folding import search_text
+from providers.marker import check_marker
 from providers.model import ResourceIdentity, Revision, WriteSet
 from providers.postgres import errors
 from providers.postgres.connections import Connections, Link
-from providers.postgres.reader import GRAPH, TRANSFER, check_marker, stream
-from providers.postgres.refusal import Facts, expected_revision_id, judge
 from providers.postgres.rows import (
     effect_columns,
-    revision_columns,
     to_counters,
     to_holders,
     to_json,
     to_receipt,
 )
 from providers.postgres.statements import CLASSIFY, COMMIT
+from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, Contended
 from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
 
@@ -88,7 +91,6 @@ async def _classify(
 ) -> CommitOutcome | None:
     project = write_set.project
     key = write_set.receipt.key
-    names, _ = _counters(write_set)
     row = await link.fetchrow(
         CLASSIFY,
         project.tenant_id,
@@ -98,22 +100,26 @@ async def _classify(
         [put.record.current.record_id for put in write_set.heads],
         [revision.revision_id for revision in _revisions(write_set)],
         [*write_set.must_be_absent, *(each.key for each in write_set.claims)],
-        names,
+        list(expected_counters(write_set)),
         None if write_set.effect is None else write_set.effect.receipt_id,
     )
     if row is None:
         check_marker(resource, None, None)
         return None
     check_marker(resource, row["resource_id"], row["generation"])
-    facts = Facts.of(
+    facts = Facts(
         receipt=to_receipt(row["receipt"], key),
         holders=to_holders(row["keys"]),
         counters=to_counters(row["counters"]),
-        heads=row["heads"],
-        revision_ids=row["revision_ids"],
+        heads={record_id: (number, name) for record_id, number, name in _listed(row["heads"])},
+        revision_ids=frozenset(_listed(row["revision_ids"])),
         has_effect=row["has_effect"],
     )
     return judge(write_set, facts)
+
+
+def _listed(text: str | None) -> list[Any]:
+    return [] if text is None else orjson.loads(text)
 
 
 # -------------------- the statement's arguments
@@ -147,7 +153,7 @@ def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...
 def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
     receipt = write_set.receipt
     keys = _key_rows(write_set)
-    names, expected = _counters(write_set)
+    counters = expected_counters(write_set)
     outcome = to_json(receipt.outcome)
     if len(outcome.encode()) > OUTCOME_BYTES_MAX:
         raise WriteSetInvalidError("the receipt's outcome is too large")
@@ -161,8 +167,8 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
         to_json(keys) if keys else _NOTHING,
         [row["key"] for row in keys],
-        names,
-        expected,
+        list(counters),
+        list(counters.values()),
         receipt.key.actor_fingerprint,
         receipt.key.idempotency_key,
         receipt.method,
@@ -190,17 +196,6 @@ def _revision_rows(write_set: WriteSet) -> str:
             row["expected_revision_id"] = expected_revision_id(write_set, put)
         rows.append(row)
     return to_json(rows)
-
-
-def _counters(write_set: WriteSet) -> tuple[list[str], list[int | None]]:
-    asked: list[tuple[str, int | None]] = []
-    if write_set.graph_expected is not None:
-        asked.append((GRAPH, write_set.graph_expected))
-    if write_set.effect is not None:
-        asked.append((stream(write_set.effect.run_id), write_set.effect.sequence - 1))
-    if write_set.transfer_expected is not None or write_set.tombstones:
-        asked.append((TRANSFER, write_set.transfer_expected))
-    return [name for name, _ in asked], [expected for _, expected in asked]
 
 
 def _key_rows(write_set: WriteSet) -> list[dict[str, object]]:

@@ -22,11 +22,13 @@ from providers.deliveries import (
     UnscopedEffectFound,
     UnscopedEffectRequest,
 )
+from providers.documents import to_effect
 from providers.errors import ResourceMismatchError, StoredDataInvalidError
-from providers.model import AcceptedEffect, ProjectKey, ResourceIdentity
+from providers.marker import NO_MARKER, check_marker
+from providers.model import ProjectKey, ResourceIdentity
 from providers.postgres import errors
 from providers.postgres.connections import Connections, Link
-from providers.postgres.reader import BIGGEST, NO_MARKER, check_marker, findable
+from providers.postgres.reader import BIGGEST, findable
 from providers.postgres.statements import (
     ACKNOWLEDGE,
     ACQUIRE,
@@ -38,7 +40,6 @@ from providers.postgres.statements import (
 from providers.rules import check_code
 
 _MARKER_WIDTH = 2
-_RECEIPT_VALUES = (str, int, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +179,8 @@ def to_effect_found(row: Sequence[Any]) -> EffectFound:
     if receipt_id is None:
         return EffectFound(None)
     try:
-        made = AcceptedEffect(
-            receipt_id=receipt_id,
-            run_id=run_id,
-            sequence=sequence,
-            receipt=_to_receipt(receipt),
-            accept_time=accept_time,
-        )
+        values = (run_id, sequence, receipt_id, orjson.loads(receipt), accept_time)
         acknowledgement = None if fact_id is None else Acknowledgement(fact_id, fact)
     except (TypeError, ValueError) as error:
         raise StoredDataInvalidError("a stored effect is damaged") from error
-    if accept_time.tzinfo is None:  # the driver's way to say that it is infinite
-        raise StoredDataInvalidError("a stored effect's time is no time")
-    return EffectFound(made, delivered, code, acknowledgement)
-
-
-def _to_receipt(text: str) -> dict[str, str | int | None]:
-    document = orjson.loads(text)
-    if type(document) is not dict:
-        raise TypeError
-    if any(type(value) not in _RECEIPT_VALUES for value in document.values()):
-        raise TypeError
-    return document
+    return EffectFound(to_effect(values), delivered, code, acknowledgement)

@@ -9,9 +9,10 @@ import asyncpg
 
 from providers.errors import StoredDataInvalidError
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
+from providers.marker import check_marker
 from providers.model import Record, ResourceIdentity, Revision, Tombstone
 from providers.postgres.connections import Link
-from providers.postgres.reader import all_findable, check_marker, findable
+from providers.postgres.reader import all_findable, findable
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record, to_revision
 from providers.postgres.statements import EXPORT_AGENT, EXPORT_NAMED, TOMBSTONES
 

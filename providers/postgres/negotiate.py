@@ -6,10 +6,10 @@ import asyncpg
 
 from providers.capabilities import Capability
 from providers.errors import NegotiationRefusedError
+from providers.marker import check_marker
 from providers.model import ResourceIdentity
 from providers.postgres.connections import Connection
 from providers.postgres.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION, PostgresOptions
-from providers.postgres.reader import check_marker
 from providers.postgres.schema import REVISION
 from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated

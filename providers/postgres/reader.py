@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from providers.errors import ResourceMismatchError, StoredDataInvalidError
+from providers.counters import GRAPH, TRANSFER, stream
+from providers.errors import StoredDataInvalidError
+from providers.marker import check_marker
 from providers.model import ReceiptKey, Record, ResourceIdentity, Revision, RevisionRef
 from providers.postgres.connections import Link
 from providers.postgres.rows import (
@@ -20,33 +22,10 @@ from providers.postgres.statements import LOAD, MARKER, REVISIONS
 from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
 from providers.rules import is_storable
 
-GRAPH = "graph"
-TRANSFER = "transfer"
-
-NO_MARKER = "the live resource has no marker: run broker init-resource"
 BIGGEST = 2**63 - 1
 """The biggest number that the statements take."""
 _ONCE_WIDTH = 8
 _PAGE_WIDTH = 5
-
-
-def stream(run_id: str) -> str:
-    """Return the name of the counter of a run's effect stream."""
-    return f"stream/{run_id}"
-
-
-def check_marker(resource: ResourceIdentity, resource_id: object, generation: object) -> None:
-    """Compare the configured resource with the live one.
-
-    Raises:
-        ResourceMismatchError: They differ, or there is no marker. Not retryable.
-    """
-    if resource_id is None:
-        raise ResourceMismatchError(NO_MARKER)
-    if resource.resource_id != resource_id:
-        raise ResourceMismatchError("the live resource has another resource id than configured")
-    if resource.generation != generation:
-        raise ResourceMismatchError("the live resource is of another generation than configured")
 
 
 async def ready(link: Link, resource: ResourceIdentity) -> None:

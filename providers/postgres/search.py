@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from providers.folding import folded, search_tag
+from providers.marker import check_marker
 from providers.model import ResourceIdentity
 from providers.postgres.connections import Link
-from providers.postgres.reader import check_marker
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record
 from providers.postgres.statements import (
     MARKER,

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from broker.devstack.redis import Flavour
 from providers.conformance.declaration import Declaration
 from providers.conformance.harness import Harness
-from tests.conformance import postgres_harness, reference_harness
+from tests.conformance import postgres_harness, redis_harness, reference_harness
 
 
 @dataclass(frozen=True)
@@ -23,4 +24,10 @@ BACKENDS: Mapping[str, Backend] = {
         reference_harness.DECLARATION, lambda _request: reference_harness.ReferenceHarness()
     ),
     "postgres": Backend(postgres_harness.DECLARATION, postgres_harness.from_request),
+    **{
+        str(flavour): Backend(
+            redis_harness.declaration(flavour), redis_harness.from_request(flavour)
+        )
+        for flavour in Flavour
+    },
 }

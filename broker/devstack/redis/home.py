@@ -147,7 +147,9 @@ class Home:
                 "tls-ca-cert-file": _quoted(self.ca_file),
             }
         lines = [f"{name} {value}" for name, value in {**mine, **settings}.items()]
-        lines.append("user default reset")
+        # Nobody can be the default user; but the append-only file is read back with its rights, and
+        # Redis 7 leaves out of it, without an error, what that user might not have written.
+        lines.append("user default reset off ~* &* +@all")
         lines.extend(" ".join(["user", *user.definition()]) for user in users)
         files.replace(self._config, "\n".join([*lines, ""]), files.PRIVATE)
         return self._config

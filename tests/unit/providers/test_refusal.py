@@ -7,7 +7,7 @@ import pytest
 
 from providers.conformance import specimens
 from providers.model import Claim, ProjectKey, WriteSet
-from providers.postgres.refusal import Facts, expected_revision_id, judge
+from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import (
     AlreadyExists,
     ClaimTaken,

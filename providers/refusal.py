@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
-
+from providers.counters import GRAPH, TRANSFER, stream
 from providers.model import HeadPut, IdempotencyReceipt, WriteSet
-from providers.postgres.reader import GRAPH, TRANSFER, stream
 from providers.requests import (
     AlreadyExists,
     ClaimTaken,
@@ -38,28 +35,6 @@ class Facts:
     heads: Mapping[str, tuple[int, str]]
     revision_ids: frozenset[str]
     has_effect: bool
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        receipt: IdempotencyReceipt | None,
-        holders: Mapping[str, KeyHolder],
-        counters: Mapping[str, int],
-        heads: str | None,
-        revision_ids: str | None,
-        has_effect: bool,
-    ) -> "Facts":
-        """Read heads and revision ids from the JSON lists that the statement gives."""
-        listed: list[Any] = [] if heads is None else orjson.loads(heads)
-        return cls(
-            receipt=receipt,
-            holders=holders,
-            counters=counters,
-            heads={record_id: (number, name) for record_id, number, name in listed},
-            revision_ids=frozenset(() if revision_ids is None else orjson.loads(revision_ids)),
-            has_effect=has_effect,
-        )
 
 
 def expected_revision_id(write_set: WriteSet, put: HeadPut) -> str | None:

@@ -1,0 +1,1 @@
+"""The adapter ``redis.memory``: records in one database of a Redis server that loses nothing."""

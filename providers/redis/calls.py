@@ -1,0 +1,234 @@
+"""One call: one script, in one round trip, with a look at the server's settings beside it.
+
+Scripts cannot see settings, so the command that reads them rides along. A read with a setting that
+is not fit is refused; a write that was applied under one is not acknowledged: it may be lost.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from redis.exceptions import ResponseError
+
+from providers.documents import to_json
+from providers.errors import (
+    NegotiationRefusedError,
+    OutcomeUnknownError,
+    ProviderError,
+    ResourceMismatchError,
+    StoredDataInvalidError,
+)
+from providers.marker import check_marker
+from providers.model import ProjectKey, ResourceIdentity
+from providers.redis import errors, keys
+from providers.redis.connections import Command, Connections, Link, Reply
+from providers.redis.options import RedisOptions
+from providers.redis.scripts import Script
+
+T = TypeVar("T")
+
+_DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
+_FACTS = {
+    "aof": "the append-only file must be on, synced always, and without an error",
+    "eviction": "maxmemory-policy must be noeviction",
+    "replica": "the server must be a master without replicas",
+    "expiring_key": "something in the database expires, or it cannot be told whether",
+}
+
+# What scripts write, and what ends in the append-only file.
+_WRITTEN = (("HSET", "f", "v"), ("HDEL", "f"), ("SADD", "m"), ("ZADD", "0", "m"), ("ZREM", "m"))
+_LOADING = (
+    "the default user may be off, but needs every right on the keys: what it might not have written"
+    " this server leaves out when it starts"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a script is run with: a project's keys, a request as JSON, and documents to store."""
+
+    script: Script
+    digest: str
+    request: bytes
+    documents: Sequence[bytes] = ()
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Whether a write was sent whose answer did not come."""
+
+    in_doubt: bool = False
+
+
+class Calls:
+    """Runs scripts for one resource."""
+
+    def __init__(self, options: RedisOptions) -> None:
+        """Keep the options; nothing is opened."""
+        self.resource = ResourceIdentity(options.resource_id, options.generation)
+        self.connections = Connections(options)
+        self._prefix = options.key_prefix
+        self._database = options.database
+        self._doubted = False
+        self._marker = keys.marker_value(self.resource)
+
+    async def read(self, call: Call, *, timeout: float) -> list[Any]:
+        """Return what a script that only reads answers.
+
+        Raises:
+            ProviderError: As the clauses say. Nothing was written.
+        """
+        return await self._bounded(partial(self._run, call, _Sent()), timeout, _Sent())
+
+    async def write(self, call: Call, *, timeout: float) -> list[Any]:
+        """Return what a script that writes answers.
+
+        Raises:
+            OutcomeUnknownError: It was sent and no answer came, or it was applied by a server whose
+                settings let it be lost. Retryable.
+            ProviderError: As the clauses say. Nothing was written.
+        """
+        sent = _Sent()
+        try:
+            return await self._bounded(partial(self._run, call, sent), timeout, sent)
+        except ProviderError as error:
+            if sent.in_doubt:
+                raise OutcomeUnknownError("no sound answer to a write that was sent") from error
+            raise
+
+    async def look(self, *, timeout: float) -> None:
+        """Look at the server through a connection of its own, and return when it is fit."""
+        self.connections.check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                async with self.connections.fresh() as link:
+                    await link.load_scripts()
+                    await self._ready(link)
+        except errors.DRIVER as error:
+            raise errors.translate(error) from error
+
+    async def ready(self, *, timeout: float) -> None:
+        """Return when the server answers and is fit."""
+        await self._bounded(self._ready, timeout, _Sent())
+
+    async def _bounded(
+        self, work: Callable[[Link], Awaitable[T]], timeout: float, sent: _Sent
+    ) -> T:
+        self.connections.check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                link = await self.connections.take()
+                try:
+                    answer = await work(link)
+                except ProviderError:
+                    self.connections.give(link)
+                    raise
+                except BaseException:
+                    self.connections.drop(link)
+                    raise
+                self.connections.give(link)
+                return answer
+        except errors.DRIVER as error:
+            self.connections.check_open()
+            sent.in_doubt = sent.in_doubt and not errors.code_of(error)
+            raise errors.translate(error) from error
+
+    async def _ready(self, link: Link) -> None:
+        await self._run(nothing(), _Sent(), link)
+        await self._check_loading(link)
+
+    async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
+        commands = [self._command(link, call), link.settings]
+        sent.in_doubt = True
+        answer, settings = await link.exchange(commands)
+        sent.in_doubt = False
+        if errors.code_of(answer) == errors.NO_SCRIPT:
+            # The server forgot all scripts since this connection was opened, and ran none.
+            await link.load_scripts()
+            sent.in_doubt = True
+            answer, settings = await link.exchange(commands)
+            sent.in_doubt = False
+        payload = self._payload(answer)
+        sent.in_doubt = True
+        _check_settings(settings)
+        sent.in_doubt = False
+        return payload
+
+    async def _check_loading(self, link: Link) -> None:
+        """Refuse a server that would not read back all that is written, when it starts again."""
+        if not link.skips_on_loading:
+            return
+        key = keys.base_key(self._prefix, "")
+        asked = [("ACL", "DRYRUN", "default", name, key, *words) for name, *words in _WRITTEN]
+        for reply in await link.exchange(asked):
+            if isinstance(reply, Exception):
+                raise errors.translate(reply) from reply
+            if reply != b"OK":
+                raise NegotiationRefusedError(_LOADING, fact="aof")
+
+    def _command(self, link: Link, call: Call) -> Command:
+        return (
+            "EVALSHA",
+            link.scripts[call.script].digest,
+            2,
+            keys.marker_key(self._prefix),
+            keys.base_key(self._prefix, call.digest),
+            self._marker,
+            self._database,
+            f"{'fields' if link.fields_expire else ''} {'doubted' if self._doubted else ''}",
+            keys.tag_of(call.digest),
+            call.request,
+            *call.documents,
+        )
+
+    def _payload(self, answer: Reply) -> list[Any]:
+        """Return what a script found, or raise what it refused with."""
+        if isinstance(answer, Exception):
+            raise errors.translate(answer) from answer
+        payload: list[Any]
+        verdict, *payload = answer
+        if verdict == b"marker":
+            raise self._mismatch(payload[0])
+        if verdict == b"unfit":
+            self._doubted = self._doubted or b"aof" in payload[0]
+            raise unfit(payload[0])
+        self._doubted = False
+        if verdict == b"damaged":
+            raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
+        return payload
+
+    def _mismatch(self, marker: bytes | None) -> ProviderError:
+        found = keys.marker_of(marker)
+        try:
+            check_marker(self.resource, *found)
+        except ResourceMismatchError as error:
+            return error
+        return StoredDataInvalidError("the marker is written in another way")
+
+
+def nothing() -> Call:
+    """Return the call that asks for nothing."""
+    return Call(Script.READY, "", b"null")
+
+
+def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
+    """Return the refusal of a server that these facts speak against; the first is its ``fact``."""
+    named = list(dict.fromkeys(fact.decode() for fact in facts))
+    return NegotiationRefusedError("; ".join(_FACTS[each] for each in named), fact=named[0])
+
+
+def _check_settings(reply: Reply) -> None:
+    if isinstance(reply, ResponseError):
+        raise errors.translate(reply) from reply
+    found = dict(zip(reply[::2], reply[1::2], strict=True))
+    if any(found.get(name) != value for name, value in _DEMANDED.items()):
+        raise unfit([b"aof"])
+
+
+def project_call(
+    script: Script, project: ProjectKey, request: object, documents: Sequence[bytes] = ()
+) -> Call:
+    """Return the call of a script on the keys of a project."""
+    return Call(script, keys.project_digest(project), to_json(request), documents)

@@ -1,0 +1,161 @@
+"""Writes: one script, which applies all of a write set or tells what it met."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from providers.counters import expected_counters
+from providers.documents import receipt_document, to_json, to_receipt
+from providers.errors import StoredDataInvalidError, WriteSetInvalidError
+from providers.folding import search_text
+from providers.model import HeadPut, Revision, RevisionRef, State, Tombstone, WriteSet
+from providers.redis import keys
+from providers.redis.calls import Call, Calls, project_call
+from providers.redis.rows import head_document, revision_document, size_of, to_holder, to_list
+from providers.redis.scripts import Script
+from providers.refusal import Facts, expected_revision_id, judge
+from providers.requests import CommitOutcome, Committed, KeyHolder
+from providers.rules import (
+    OUTCOME_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    check,
+    check_text,
+    is_storable,
+)
+
+_FREE = KeyHolder(None, None)
+_NUL = b"\\u0000"
+
+
+async def commit(calls: Calls, write_set: WriteSet, timeout: float) -> CommitOutcome:
+    """See ``IMemoryProvider.commit``."""
+    calls.connections.check_open()
+    call = encode(write_set)
+    verdict, *met = await calls.write(call, timeout=timeout)
+    if verdict == b"applied":
+        return Committed()
+    outcome = judge(write_set, _facts(write_set, met))
+    if outcome is None:
+        raise StoredDataInvalidError("the store refused a write set that nothing speaks against")
+    return outcome
+
+
+def _facts(write_set: WriteSet, met: Sequence[Any]) -> Facts:
+    receipt, holders, counters, heads, used, is_told = met
+    tag = keys.tag_of(keys.project_digest(write_set.project))
+    key = write_set.receipt.key
+    asked = _asked_keys(write_set)
+    found = zip(asked, holders, strict=True)
+    try:
+        return Facts(
+            receipt=None if receipt is None else to_receipt(to_list(tag, receipt), key),
+            holders={name: to_holder(each) or _FREE for name, each in found},
+            counters=dict(zip(expected_counters(write_set), map(int, counters), strict=True)),
+            heads={
+                record_id.decode(): (int(number), revision_id.decode())
+                for record_id, number, revision_id in zip(*[iter(heads)] * 3, strict=True)
+            },
+            revision_ids=frozenset(each.decode() for each in used),
+            has_effect=is_told == 1,
+        )
+    except ValueError as error:
+        raise StoredDataInvalidError("what a commit met is damaged") from error
+
+
+# -------------------- the script's request
+
+
+def encode(write_set: WriteSet) -> Call:
+    """Return the call that commits a write set.
+
+    Raises:
+        WriteSetInvalidError: The write set breaks a rule or a limit. Not retryable.
+    """
+    try:
+        check(write_set)
+        if len(to_json(write_set.receipt.outcome)) > OUTCOME_BYTES_MAX:
+            raise WriteSetInvalidError("the receipt's outcome is too large")
+        call = _encode(write_set)
+    except (TypeError, ValueError) as error:
+        check_text(write_set)
+        raise WriteSetInvalidError("the write set holds something that is not JSON") from error
+    # JSON is never shorter than the text in it, spells NUL in one way only and refuses surrogates:
+    # a look at what is sent clears most write sets.
+    sent = (call.request, *call.documents)
+    project = write_set.project
+    if (
+        sum(map(len, sent)) > TEXT_BYTES_MAX
+        or any(_NUL in each for each in sent)
+        or not is_storable(project.tenant_id + project.project_id)
+    ):
+        check_text(write_set)
+    return call
+
+
+def _encode(write_set: WriteSet) -> Call:
+    tag = keys.tag_of(keys.project_digest(write_set.project))
+    receipt = write_set.receipt
+    revisions = _revisions(write_set)
+    request = {
+        "receipt": keys.receipt_field(receipt.key.actor_fingerprint, receipt.key.idempotency_key),
+        "effect": _effect(write_set, tag),
+        "heads": [_head(write_set, put, tag) for put in write_set.heads],
+        "revisions": [(_field(each), each.revision_id) for each in revisions],
+        "keys": [(key, *asked) for key, asked in _asked_keys(write_set).items()],
+        "counters": list(expected_counters(write_set).items()),
+    }
+    documents = [to_json((tag, *receipt_document(receipt)))]
+    documents += [revision_document(tag, each) for each in revisions]
+    return project_call(Script.COMMIT, write_set.project, request, documents)
+
+
+def _revisions(write_set: WriteSet) -> tuple[Revision, ...]:
+    return (*write_set.history, *(put.record.current for put in write_set.heads))
+
+
+def _field(revision: Revision) -> str:
+    return keys.revision_field(RevisionRef(revision.record_id, revision.revision))
+
+
+def _head(write_set: WriteSet, put: HeadPut, tag: str) -> tuple[object, ...]:
+    now = put.record.current
+    new = [each for each in _revisions(write_set) if each.record_id == now.record_id]
+    links = {each.superseded_by_record_id for each in new} - {None}
+    return (
+        now.record_id,
+        put.expected_revision or 0,
+        "" if put.expected_revision is None else expected_revision_id(write_set, put),
+        head_document(tag, put.record).decode(),
+        None if now.state is State.FORGOTTEN else search_text(now.content),
+        sum(map(size_of, new)),
+        sorted(map(str, links)),
+    )
+
+
+def _effect(write_set: WriteSet, tag: str) -> tuple[object, ...] | None:
+    effect = write_set.effect
+    if effect is None:
+        return None
+    values = (effect.run_id, effect.sequence, effect.receipt_id, effect.receipt, effect.accept_time)
+    return effect.receipt_id, effect.run_id, effect.sequence, to_json((tag, *values)).decode()
+
+
+def _asked_keys(write_set: WriteSet) -> dict[str, tuple[object, ...]]:
+    """Return for each key: what to do, record, holder, whether a tombstone is in the way, value."""
+    guarded = set(write_set.must_be_absent)
+    asked: dict[str, tuple[object, ...]] = {}
+    for claim in write_set.claims:
+        value = f"r{claim.record_id}"
+        asked[claim.key] = ("claim", claim.record_id, claim.held_by, True, value)
+    for release in write_set.releases:
+        is_guarded = release.key in guarded
+        asked[release.key] = ("release", release.record_id, None, is_guarded, None)
+    for tombstone in write_set.tombstones:
+        is_guarded = tombstone.key in guarded
+        asked[tombstone.key] = ("bury", None, None, is_guarded, _buried(tombstone))
+    for key in write_set.must_be_absent:
+        asked.setdefault(key, ("", None, None, True, None))
+    return asked
+
+
+def _buried(tombstone: Tombstone) -> str:
+    return f"t{to_json((tombstone.kind, tombstone.create_time)).decode()}"

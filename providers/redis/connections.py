@@ -1,0 +1,269 @@
+"""The pool: opened by the first call, bounded in time, and free of connections in doubt (G-8).
+
+The driver's connections are used as they are: its own pools and clients send again what failed, and
+nothing here may be sent twice without the caller's knowledge (C-9).
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from redis.asyncio.connection import SSLConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
+from redis.maint_notifications import MaintNotificationsConfig
+
+from providers.errors import NegotiationRefusedError, ProviderClosedError
+from providers.redis.errors import DRIVER
+from providers.redis.options import RedisOptions
+from providers.redis.scripts import FLAGGED, PLAIN, Loaded, Script
+
+Command: TypeAlias = tuple[bytes | str | int, ...]
+Reply: TypeAlias = Any
+
+_VERSION_MIN = (6, 0)
+# A server that takes several names looks these up; a pattern it compares with every setting.
+_SETTINGS: Command = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
+_SETTINGS_BY_PATTERN: Command = ("CONFIG", "GET", "*append*")
+_FLAGS_SINCE = _NAMES_SINCE = (7, 0)
+_FIELDS_EXPIRE_SINCE = (7, 4)
+_VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
+# Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
+# 6.2 and Valkey 9 do not. Of what was not seen the worse is taken.
+_SKIPS_SINCE = (7, 0)
+_VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
+# Seconds that a connection in doubt may take to close.
+_GRACE = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Link:
+    """A connection, and what it was told about the server when it was opened.
+
+    Attributes:
+        connection: The driver's.
+        scripts: In the form that the server takes.
+        fields_expire: Whether fields of a hash can expire.
+        settings: The command that reads the settings that scripts cannot see.
+        skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
+            what the default user has no right to.
+    """
+
+    connection: SSLConnection
+    scripts: Mapping[Script, Loaded]
+    settings: Command = _SETTINGS_BY_PATTERN
+    fields_expire: bool = False
+    skips_on_loading: bool = False
+
+    async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send commands in one go and return their replies; a server's error is one of them.
+
+        Raises:
+            RedisError, OSError: The connection broke, or the server let nobody in.
+        """
+        packed = self.connection.pack_commands(commands)
+        await self.connection.send_packed_command(packed, check_health=False)
+        return [await self._reply() for _ in commands]
+
+    async def load_scripts(self) -> None:
+        """Give the server every script, so that a digest stands for each."""
+        texts = (each.text for each in self.scripts.values())
+        for reply in await self.exchange([("SCRIPT", "LOAD", text) for text in texts]):
+            if isinstance(reply, Exception):
+                raise reply
+
+    async def _reply(self) -> Reply:
+        try:
+            return await self.connection.read_response(disable_decoding=True)
+        except ResponseError as error:
+            return error
+
+
+class Connections:
+    """Lends connections to one call each, first come first served."""
+
+    def __init__(self, options: RedisOptions) -> None:
+        """Keep what is needed to connect; nothing is opened."""
+        self._options = options
+        self._tls = options.tls()
+        self._places = asyncio.Semaphore(options.pool_size)
+        self._idle: list[Link] = []
+        self._used: set[Link] = set()
+        self._opening = asyncio.Lock()
+        self._opened = False
+        self._closed = False
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def check_open(self) -> None:
+        """Raise ProviderClosedError after ``close`` (G-9)."""
+        if self._closed:
+            raise ProviderClosedError("the provider was closed")
+
+    async def take(self) -> Link:
+        """Return a connection that nobody else uses; ``give`` it back, or ``drop`` it.
+
+        Raises:
+            ProviderClosedError: ``close`` was called. Not retryable.
+            NegotiationRefusedError: The server is of a version or a sort that is refused.
+            RedisError, OSError: It cannot be reached, or lets nobody in.
+        """
+        await self._places.acquire()
+        try:
+            link = await self._free() or await self._first() or await self.open()
+        except BaseException:
+            self._places.release()
+            raise
+        if self._closed:
+            self._places.release()
+            self._leave(link)
+            self.check_open()
+        self._used.add(link)
+        return link
+
+    def give(self, link: Link) -> None:
+        """Take a connection back on which nothing is under way."""
+        self._used.discard(link)
+        self._places.release()
+        if self._closed:
+            self._leave(link)
+        else:
+            self._idle.append(link)
+
+    def drop(self, link: Link) -> None:
+        """Close a connection of which nobody knows what is under way; never wait for it here."""
+        self._used.discard(link)
+        self._places.release()
+        self._leave(link)
+
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Link]:
+        """Open a connection outside the pool for one look at the server, and end it."""
+        link = await self.reach()
+        try:
+            yield link
+        finally:
+            self._leave(link)
+
+    async def open(self) -> Link:
+        """Open a connection on which every script is known to the server; see ``reach``."""
+        link = await self.reach()
+        try:
+            await link.load_scripts()
+        except BaseException:
+            self._leave(link)
+            raise
+        return link
+
+    async def reach(self) -> Link:
+        """Open a connection and see which server it leads to.
+
+        Raises:
+            NegotiationRefusedError: With the fact ``version`` or ``cluster``. Not retryable.
+            RedisError, OSError: It cannot be reached, or lets nobody in.
+        """
+        connection = self._connection()
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+            link = Link(connection, PLAIN)
+            server, cluster = await link.exchange([("INFO", "server"), ("INFO", "cluster")])
+            return _seen(connection, server, cluster)
+        except BaseException:
+            self._leave(Link(connection, PLAIN))
+            raise
+
+    async def close(self) -> None:
+        """Close all connections, within seconds even when the server does not answer."""
+        self._closed = True
+        for link in (*self._idle, *self._used):
+            self._leave(link)
+        self._idle.clear()
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=_GRACE)
+
+    async def _free(self) -> Link | None:
+        """Return an idle connection that the server has not closed meanwhile."""
+        while self._idle:
+            link = self._idle.pop()
+            with suppress(*DRIVER):
+                if link.connection.is_connected and not await link.connection.can_read():
+                    return link
+            self._leave(link)
+        return None
+
+    async def _first(self) -> Link | None:
+        """Open as many connections as are to be ready, once."""
+        async with self._opening:
+            if self._opened:
+                return None
+            wanted = (self.open() for _ in range(self._options.pool_ready))
+            opened = await asyncio.gather(*wanted, return_exceptions=True)
+            links = [each for each in opened if isinstance(each, Link)]
+            if not links:
+                raise next(each for each in opened if isinstance(each, BaseException))
+            self._idle += links[1:]
+            self._opened = True
+            return links[0]
+
+    def _connection(self) -> SSLConnection:
+        options = self._options
+        connection = SSLConnection(
+            host=options.host,
+            port=options.port,
+            db=options.database,
+            username=options.username,
+            password=options.password,
+            protocol=2,
+            socket_timeout=None,
+            socket_connect_timeout=options.connect_ms / 1000,
+            retry=Retry(NoBackoff(), 0),
+            driver_info=None,
+            maint_notifications_config=MaintNotificationsConfig(enabled=False),
+        )
+        # Made once: a context of its own for each connection reads the authorities each time.
+        connection.ssl_context.context = self._tls
+        return connection
+
+    def _leave(self, link: Link) -> None:
+        task = asyncio.get_running_loop().create_task(_close(link.connection))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+
+async def _close(connection: SSLConnection) -> None:
+    # Whatever happens on the way, the driver drops the connection in the end.
+    with suppress(*DRIVER):
+        await connection.disconnect(nowait=True)
+
+
+def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
+    """Return the link to a server that says this of itself.
+
+    Raises:
+        NegotiationRefusedError: It is too old, or one of a cluster. Not retryable.
+        ResponseError: It did not say.
+    """
+    for reply in (server, cluster):
+        if isinstance(reply, Exception):
+            raise reply
+    version = _version(server, b"redis_version")
+    if version < _VERSION_MIN:
+        raise NegotiationRefusedError("the server is older than version 6.0", fact="version")
+    if b"\ncluster_enabled:0\r" not in cluster:
+        raise NegotiationRefusedError("the server is one of a cluster", fact="cluster")
+    valkey = _version(server, b"valkey_version")
+    return Link(
+        connection,
+        scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
+        settings=_SETTINGS if version >= _NAMES_SINCE else _SETTINGS_BY_PATTERN,
+        fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
+        skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
+    )
+
+
+def _version(server: bytes, name: bytes) -> tuple[int, int]:
+    found = re.search(rb"\n%b:(\d{1,5})\.(\d{1,5})" % name, server)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

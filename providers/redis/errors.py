@@ -1,0 +1,54 @@
+"""What the driver and the server say, told apart by code and never by text (G-5)."""
+
+from redis.exceptions import RedisError, ResponseError
+
+from providers.errors import (
+    NegotiationRefusedError,
+    ProviderError,
+    ProviderTimeoutError,
+    ProviderUnavailableError,
+    StorageFullError,
+    StoredDataInvalidError,
+)
+
+DRIVER = (RedisError, OSError)
+"""All that a driver may raise. ``TimeoutError`` is an ``OSError``."""
+
+NO_SCRIPT = "NOSCRIPT"
+_MEMORY_FULL = "OOM"
+_WRONG_TYPE = "WRONGTYPE"
+_REFUSED = {
+    "READONLY": ("the server is a replica", "replica"),
+    "MASTERDOWN": ("the server is a replica", "replica"),
+    "CROSSSLOT": ("the server is one of a cluster", "cluster"),
+    "MOVED": ("the server is one of a cluster", "cluster"),
+    "CLUSTERDOWN": ("the server is one of a cluster", "cluster"),
+    "NOPERM": ("the user lacks a right", "rights"),
+    "NOAUTH": ("the server asks for a user and a password", "rights"),
+    "WRONGPASS": ("the server does not take user and password", "rights"),
+}
+
+
+def code_of(error: BaseException) -> str:
+    """Return the code that a server's error begins with, or an empty text."""
+    if not isinstance(error, RedisError):
+        return ""
+    code = getattr(error, "status_code", None)
+    return str(code or (str(error).partition(" ")[0] if isinstance(error, ResponseError) else ""))
+
+
+def translate(error: Exception) -> ProviderError:
+    """Return what an error of the driver means to a caller: nothing was written."""
+    code = code_of(error)
+    if code in _REFUSED:
+        text, fact = _REFUSED[code]
+        return NegotiationRefusedError(text, fact=fact)
+    if code == _MEMORY_FULL:
+        return StorageFullError("the server has no memory left")
+    if code == _WRONG_TYPE:
+        return StoredDataInvalidError("a stored key is of another type")
+    if code:
+        return ProviderUnavailableError(f"the server refused: {code}")
+    if isinstance(error, TimeoutError):
+        return ProviderTimeoutError("the time ran out")
+    return ProviderUnavailableError("the server cannot be reached")

@@ -1,0 +1,110 @@
+-- Begins every script: is this the resource, and can the server lose nothing? Nothing is read or
+-- written else. Then what the scripts have in common.
+--
+-- KEYS[1] the marker  KEYS[2] what begins every key of the project
+-- ARGV[1] the marker's value  [2] number of the database  [3] 'fields' where fields of a hash can
+-- expire, 'doubted' where the append-only file was seen to be off or unfit before
+-- [4] what begins every document of the project  [5] the request, as JSON  [6] and on: documents
+local function info(section, name)
+    return string.match(redis.call('INFO', section), '\n' .. name .. ':([^\r\n]*)')
+end
+
+local function unfit()
+    local found = {}
+    local function demand(holds, fact)
+        if not holds then
+            found[#found + 1] = fact
+        end
+    end
+    local replication = redis.call('INFO', 'replication')
+    demand(string.find(replication, '\nrole:master\r', 1, true), 'replica')
+    demand(string.find(replication, '\nconnected_slaves:0\r', 1, true), 'replica')
+    local persistence = redis.call('INFO', 'persistence')
+    demand(string.find(persistence, '\naof_enabled:1\r', 1, true), 'aof')
+    demand(string.find(persistence, '\naof_last_write_status:ok\r', 1, true), 'aof')
+    -- A file that was switched on while the server ran holds nothing until it is rewritten for the
+    -- first time, and a crash before that loses all; the server calls it enabled all the same.
+    local is_first = string.find(persistence, '\naof_base_size:0\r', 1, true)
+    demand(not (is_first or string.find(ARGV[3], 'doubted', 1, true))
+        or (string.find(persistence, '\naof_rewrite_in_progress:0\r', 1, true)
+        and string.find(persistence, '\naof_rewrite_scheduled:0\r', 1, true)), 'aof')
+    demand(info('memory', 'maxmemory_policy') == 'noeviction', 'eviction')
+    local keys = info('keyspace', 'db' .. ARGV[2]) or ''
+    demand(string.find(keys, ',expires=0,', 1, true), 'expiring_key')
+    local fields = string.match(keys, ',keys_with_volatile_items=(%d+)')
+        or string.match(keys, ',subexpiry=(%d+)')
+    demand(fields == '0' or (not fields and not string.find(ARGV[3], 'fields', 1, true)), 'expiring_key')
+    return found
+end
+
+local marker = redis.call('GET', KEYS[1])
+if marker ~= ARGV[1] then
+    return {'marker', marker}
+end
+local facts = unfit()
+if #facts > 0 then
+    return {'unfit', facts}
+end
+
+local tag = ARGV[4]
+local request = cjson.decode(ARGV[5])
+local null = cjson.null
+local damage
+
+local function key(name)
+    return KEYS[2] .. name
+end
+
+local function get(hash, field)
+    return redis.call('HGET', key(hash), field)
+end
+
+-- What scripts look at of a head.
+local RECORD, REVISION, REVISION_ID, AGENT, KIND, STATE, TRUST = 2, 3, 4, 5, 6, 7, 8
+local SUPERSEDED, IMPORTANCE, SIZE, ORDER, PLACE, ENTERED, TAGS = 9, 10, 11, 12, 13, 14, 15
+local LISTED, MOVED = 16, 17
+
+-- The head of a record as it is kept, and taken apart; nothing when there is none.
+local function head_of(record_id)
+    local document = get('heads', record_id)
+    if not document then
+        return
+    end
+    local good, head = pcall(cjson.decode, document)
+    if not good or head[1] ~= tag or head[RECORD] ~= record_id then
+        damage = 'a head'
+        return
+    end
+    return document, head
+end
+
+local function revision_of(record_id, number)
+    local document = get('revisions', string.format('%d/%s', number, record_id))
+    if not document then
+        damage = 'a revision'
+    end
+    return document
+end
+
+-- The first two of the three lines of a revision.
+local function brief(document)
+    local first = string.find(document, '\n', 1, true)
+    local second = first and string.find(document, '\n', first + 1, true)
+    if not second then
+        damage = 'a revision'
+        return document
+    end
+    return string.sub(document, 1, second - 1)
+end
+
+local function full_size(document)
+    return tonumber(string.match(document, '^%d+ (%d+)\n')) or 0
+end
+
+local function answer(...)
+    if damage then
+        return {'damaged', damage}
+    end
+    return {'ok', ...}
+end
+

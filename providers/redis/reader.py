@@ -1,0 +1,174 @@
+"""Reads: each is one script, and so one round trip and one moment of the store."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from providers.counters import GRAPH, TRANSFER, stream
+from providers.documents import to_receipt
+from providers.errors import StoredDataInvalidError
+from providers.model import (
+    IdempotencyReceipt,
+    ProjectKey,
+    ReceiptKey,
+    Record,
+    Revision,
+    RevisionRef,
+)
+from providers.redis import keys
+from providers.redis.calls import Calls, project_call
+from providers.redis.rows import to_holder, to_link, to_list, to_record, to_revision
+from providers.redis.scripts import Script
+from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
+from providers.rules import is_storable
+
+CHAIN_LINKS_MAX = 66
+BIGGEST = 2**53 - 1
+"""The biggest number that scripts compare exactly."""
+_NOWHERE = "\0"
+
+
+def findable(text: str) -> str:
+    """Return what to look for; text that nothing can be stored under finds nothing (G-1)."""
+    return text if is_storable(text) else _NOWHERE
+
+
+def all_findable(texts: Iterable[str]) -> list[str]:
+    """Return what to look for among several; see ``findable``."""
+    return [findable(text) for text in texts]
+
+
+def findable_project(project: ProjectKey) -> ProjectKey:
+    """Return where to look; see ``findable``."""
+    return ProjectKey(findable(project.tenant_id), findable(project.project_id))
+
+
+def tag_in(project: ProjectKey) -> str:
+    """Return what the documents of a project begin with."""
+    return keys.tag_of(keys.project_digest(project))
+
+
+async def load(calls: Calls, request: LoadRequest, timeout: float) -> Loaded:
+    """See ``IMemoryProvider.load``."""
+    project = findable_project(request.project)
+    receipt, names = request.receipt, _counters(request)
+    asked = {
+        "heads": list(dict.fromkeys(all_findable(request.record_ids))),
+        "revisions": [_field(ref) for ref in request.revisions],
+        "receipt": None if receipt is None else _receipt_field(receipt),
+        "keys": all_findable(request.keys),
+        "counters": names,
+        "chain": None if request.chain_from is None else findable(request.chain_from),
+        "links": CHAIN_LINKS_MAX,
+    }
+    call = project_call(Script.LOAD, project, asked)
+    kept, holders, counters, heads, revisions, chain = await calls.read(call, timeout=timeout)
+    tag = keys.tag_of(call.digest)
+    found = {key: to_holder(each) for key, each in zip(request.keys, holders, strict=True)}
+    stands = {name: _to_count(each) for name, each in zip(names, counters, strict=True)}
+    return Loaded(
+        heads=_to_heads(tag, heads),
+        revisions=_to_revisions(tag, request.revisions, revisions),
+        receipt=_to_receipt(tag, kept, receipt),
+        keys={key: holder for key, holder in found.items() if holder is not None},
+        chain=tuple(to_link(tag, each) for each in chain),
+        graph=stands.get(GRAPH, 0),
+        transfer=stands.get(TRANSFER, 0),
+        stream=stands.get(_stream(request), 0),
+    )
+
+
+async def revisions(calls: Calls, request: RevisionsRequest, timeout: float) -> RevisionsPage:
+    """See ``IMemoryProvider.revisions``."""
+    asked = {
+        "record": findable(request.record_id),
+        "agent": findable(request.agent_id),
+        "before": None if request.before is None else min(request.before, BIGGEST),
+        "limit": request.limit,
+        "brief": request.brief,
+        "bytes": request.bytes_max,
+    }
+    call = project_call(Script.REVISIONS, findable_project(request.project), asked)
+    newest, *rest = await calls.read(call, timeout=timeout)
+    if not rest:
+        return RevisionsPage(found=False)
+    more, page = rest
+    found = [to_revision(keys.tag_of(call.digest), each) for each in page]
+    check_chain(found[::-1], request.record_id, int(newest))
+    shown = found[:-1] if more else found
+    return RevisionsPage(found=True, revisions=tuple(shown), more=bool(more))
+
+
+def check_chain(chain: Sequence[Revision], record_id: str, newest: int) -> None:
+    """Refuse a piece of history, oldest first, with a gap or a link that does not fit.
+
+    Raises:
+        StoredDataInvalidError: It has one, is another record's, or does not end at ``newest``. Not
+            retryable.
+    """
+    numbers = [each.revision for each in chain]
+    if numbers != list(range(newest - len(chain) + 1, newest + 1)) or (newest and not chain):
+        raise StoredDataInvalidError("a stored history has a gap")
+    if any(each.record_id != record_id for each in chain):
+        raise StoredDataInvalidError("a stored history is of another record")
+    if any(later.previous_revision_id != each.revision_id for each, later in pairwise(chain)):
+        raise StoredDataInvalidError("a stored history has a link that does not fit")
+
+
+def _field(ref: RevisionRef) -> str:
+    return keys.revision_field(RevisionRef(findable(ref.record_id), ref.revision))
+
+
+def _receipt_field(key: ReceiptKey) -> str:
+    return keys.receipt_field(findable(key.actor_fingerprint), findable(key.idempotency_key))
+
+
+def _counters(request: LoadRequest) -> list[str]:
+    names = [GRAPH] if request.graph else []
+    if request.transfer:
+        names.append(TRANSFER)
+    if request.stream_run_id is not None:
+        names.append(_stream(request))
+    return names
+
+
+def _stream(request: LoadRequest) -> str:
+    return stream(findable(request.stream_run_id or ""))
+
+
+def _to_count(value: bytes | None) -> int:
+    try:
+        return int(value or 0)
+    except ValueError as error:
+        raise StoredDataInvalidError("a stored counter is damaged") from error
+
+
+def _to_heads(tag: str, found: Sequence[bytes]) -> dict[str, Record]:
+    heads = {}
+    for record_id, head, document in zip(*[iter(found)] * 3, strict=True):
+        record = to_record(tag, head, document)
+        if record.current.record_id.encode() != record_id:
+            raise StoredDataInvalidError("a stored head is of another record")
+        heads[record.current.record_id] = record
+    return heads
+
+
+def _to_revisions(
+    tag: str, asked: Sequence[RevisionRef], found: Sequence[bytes | None]
+) -> dict[RevisionRef, Revision]:
+    revisions = {}
+    for ref, document in zip(asked, found, strict=True):
+        if document is None:
+            continue
+        revision = to_revision(tag, document)
+        if RevisionRef(revision.record_id, revision.revision) != ref:
+            raise StoredDataInvalidError("a stored revision is another")
+        revisions[ref] = revision
+    return revisions
+
+
+def _to_receipt(
+    tag: str, document: bytes | None, key: ReceiptKey | None
+) -> IdempotencyReceipt | None:
+    if document is None or key is None:
+        return None
+    return to_receipt(to_list(tag, document), key)
