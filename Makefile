@@ -15,6 +15,7 @@ run: setup ## Start a whole broker on this machine: PORT=... and ARGS='...' are 
 	$(PY) -m broker dev --data .broker-dev $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: setup ## Run the tests: ARGS='-k name' narrows them
+	@scripts/redis
 	$(PY) -m pytest -n auto $(ARGS)
 
 check: lint type proto-check ## Everything but the tests: style, types, import rules, protos, tidiness
@@ -45,6 +46,7 @@ lock: setup ## Renew both lock files: ARGS=--upgrade takes newer releases
 	scripts/lock $(ARGS)
 
 mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=word narrows them
+	@scripts/redis
 	$(PY) -m tests.mutants $(ARGS)
 
 eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>

@@ -37,7 +37,7 @@ _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
 # 6.2 and Valkey 9 do not. Of what was not seen the worse is taken.
 _SKIPS_SINCE = (7, 0)
 _VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
-# Seconds that a connection in doubt may take to close.
+# Seconds that a connection may take to close; one in doubt may never be answered.
 _GRACE = 1.0
 
 
@@ -185,7 +185,7 @@ class Connections:
             self._leave(link)
         self._idle.clear()
         if self._leaving:
-            await asyncio.wait(self._leaving, timeout=_GRACE)
+            await asyncio.wait(self._leaving)
 
     async def _free(self) -> Link | None:
         """Return an idle connection that the server has not closed meanwhile."""
@@ -239,7 +239,8 @@ class Connections:
 async def _close(connection: SSLConnection) -> None:
     # Whatever happens on the way, the driver drops the connection in the end.
     with suppress(*DRIVER):
-        await connection.disconnect(nowait=True)
+        async with asyncio.timeout(_GRACE):
+            await connection.disconnect()
 
 
 def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
