@@ -41,12 +41,27 @@ _VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
 _GRACE = 1.0
 
 
+class Connection(SSLConnection):
+    """The driver's, which can be cut: it lets go of what failed and leaves its end to chance."""
+
+    _transport: asyncio.WriteTransport | None = None
+
+    async def _connect(self) -> None:
+        await super()._connect()  # type: ignore[no-untyped-call]
+        self._transport = self._writer.transport if self._writer else None
+
+    def cut(self) -> None:
+        """End it now, where it is still open, without another word to the server."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
     """A connection, and what it was told about the server when it was opened.
 
     Attributes:
-        connection: The driver's.
+        connection: To the server.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
         settings: The command that reads the settings that scripts cannot see.
@@ -55,7 +70,7 @@ class Link:
             what the default user has no right to.
     """
 
-    connection: SSLConnection
+    connection: Connection
     scripts: Mapping[Script, Loaded]
     settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
@@ -211,9 +226,9 @@ class Connections:
             self._opened = True
             return links[0]
 
-    def _connection(self) -> SSLConnection:
+    def _connection(self) -> Connection:
         options = self._options
-        connection = SSLConnection(
+        connection = Connection(
             host=options.host,
             port=options.port,
             db=options.database,
@@ -236,14 +251,16 @@ class Connections:
         task.add_done_callback(self._leaving.discard)
 
 
-async def _close(connection: SSLConnection) -> None:
-    # Whatever happens on the way, the driver drops the connection in the end.
-    with suppress(*DRIVER):
-        async with asyncio.timeout(_GRACE):
-            await connection.disconnect()
+async def _close(connection: Connection) -> None:
+    try:
+        with suppress(*DRIVER):
+            async with asyncio.timeout(_GRACE):
+                await connection.disconnect()
+    finally:
+        connection.cut()
 
 
-def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
+def _seen(connection: Connection, server: Reply, cluster: Reply) -> Link:
     """Return the link to a server that says this of itself.
 
     Raises:
