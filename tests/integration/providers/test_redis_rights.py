@@ -80,13 +80,7 @@ class Use:
 
     def kept(self) -> dict[bytes, bytes]:
         """Return all that the database holds."""
-        script = (
-            "redis.call('SELECT', ARGV[1]) local all = {} "
-            "for i, key in ipairs(redis.call('KEYS', '*')) do "
-            "all[#all + 1] = key all[#all + 1] = redis.call('DUMP', key) end return all"
-        )
-        flat = self.backend.server.execute("EVAL", script, 0, DATABASE)
-        return dict(zip(flat[::2], flat[1::2], strict=True))
+        return self.backend.kept(DATABASE)
 
 
 def created() -> WriteSet:
