@@ -17,12 +17,24 @@ end
 local receipt = get('receipts', request.receipt)
 demand(not receipt)
 
+local function are_strings(values)
+    for i, each in ipairs(values) do
+        if type(each) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
 local old, heads, bytes = {}, {}, {}
 for i, put in ipairs(request.heads) do
     bytes[i] = count('bytes', put[1])
     local document, head = head_of(put[1])
     if document then
         old[i] = head
+        if not are_strings(head[ENTERED]) or not are_strings(head[TAGS]) then
+            damage = 'a head'
+        end
         heads[#heads + 1] = put[1]
         heads[#heads + 1] = string.format('%d', head[REVISION])
         heads[#heads + 1] = head[REVISION_ID]
