@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from redis.exceptions import ResponseError
-
 from providers.documents import to_json
 from providers.errors import (
-    NegotiationRefusedError,
     OutcomeUnknownError,
     ProviderError,
     ResourceMismatchError,
@@ -24,25 +21,11 @@ from providers.marker import check_marker
 from providers.model import ProjectKey, ResourceIdentity
 from providers.redis import errors, keys
 from providers.redis.connections import Command, Connections, Link, Reply
+from providers.redis.fitness import check_rights, check_settings, unfit
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import Script
 
 T = TypeVar("T")
-
-_DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
-_FACTS = {
-    "aof": "the append-only file must be on, synced always, and without an error",
-    "eviction": "maxmemory-policy must be noeviction",
-    "replica": "the server must be a master without replicas",
-    "expiring_key": "something in the database expires, or it cannot be told whether",
-}
-
-# What scripts write, and what ends in the append-only file.
-_WRITTEN = (("HSET", "f", "v"), ("HDEL", "f"), ("SADD", "m"), ("ZADD", "0", "m"), ("ZREM", "m"))
-_LOADING = (
-    "the default user may be off, but needs every right on the keys: what it might not have written"
-    " this server leaves out when it starts"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +54,11 @@ class Calls:
         self.connections = Connections(options)
         self._prefix = options.key_prefix
         self._database = options.database
-        self._doubted = False
         self._marker = keys.marker_value(self.resource)
+        self._user = options.username or "default"
+        # How often it was doubted that the append-only file holds all, as it is before the first
+        # look; and which of these doubts a later look has cleared.
+        self._doubts, self._cleared = 1, 0
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that only reads answers.
@@ -107,7 +93,7 @@ class Calls:
                     await link.load_scripts()
                     await self._ready(link)
         except errors.DRIVER as error:
-            raise errors.translate(error) from error
+            raise errors.translate(error) from errors.bare(error)
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the server answers and is fit."""
@@ -133,13 +119,14 @@ class Calls:
         except errors.DRIVER as error:
             self.connections.check_open()
             sent.in_doubt = sent.in_doubt and not errors.code_of(error)
-            raise errors.translate(error) from error
+            raise errors.translate(error) from errors.bare(error)
 
     async def _ready(self, link: Link) -> None:
         await self._run(nothing(), _Sent(), link)
-        await self._check_loading(link)
+        await check_rights(link, self._user, keys.base_key(self._prefix, ""))
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
+        doubts = self._doubts
         commands = [self._command(link, call), link.settings]
         sent.in_doubt = True
         answer, settings = await link.exchange(commands)
@@ -150,23 +137,14 @@ class Calls:
             sent.in_doubt = True
             answer, settings = await link.exchange(commands)
             sent.in_doubt = False
+        if errors.code_of(answer) == errors.UNCLEAR:
+            await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
         payload = self._payload(answer)
+        self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
-        _check_settings(settings)
+        check_settings(settings)
         sent.in_doubt = False
         return payload
-
-    async def _check_loading(self, link: Link) -> None:
-        """Refuse a server that would not read back all that is written, when it starts again."""
-        if not link.skips_on_loading:
-            return
-        key = keys.base_key(self._prefix, "")
-        asked = [("ACL", "DRYRUN", "default", name, key, *words) for name, *words in _WRITTEN]
-        for reply in await link.exchange(asked):
-            if isinstance(reply, Exception):
-                raise errors.translate(reply) from reply
-            if reply != b"OK":
-                raise NegotiationRefusedError(_LOADING, fact="aof")
 
     def _command(self, link: Link, call: Call) -> Command:
         return (
@@ -177,24 +155,28 @@ class Calls:
             keys.base_key(self._prefix, call.digest),
             self._marker,
             self._database,
-            f"{'fields' if link.fields_expire else ''} {'doubted' if self._doubted else ''}",
+            self._seen(link),
             keys.tag_of(call.digest),
             call.request,
             *call.documents,
         )
 
+    def _seen(self, link: Link) -> str:
+        """Return what a script cannot know of the server."""
+        fields = "fields" if link.fields_expire else ""
+        return f"{fields} doubted" if self._cleared < self._doubts else fields
+
     def _payload(self, answer: Reply) -> list[Any]:
         """Return what a script found, or raise what it refused with."""
         if isinstance(answer, Exception):
-            raise errors.translate(answer) from answer
+            raise errors.translate(answer) from errors.bare(answer)
         payload: list[Any]
         verdict, *payload = answer
         if verdict == b"marker":
             raise self._mismatch(payload[0])
         if verdict == b"unfit":
-            self._doubted = self._doubted or b"aof" in payload[0]
+            self._doubts += 1
             raise unfit(payload[0])
-        self._doubted = False
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
         return payload
@@ -211,20 +193,6 @@ class Calls:
 def nothing() -> Call:
     """Return the call that asks for nothing."""
     return Call(Script.READY, "", b"null")
-
-
-def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
-    """Return the refusal of a server that these facts speak against; the first is its ``fact``."""
-    named = list(dict.fromkeys(fact.decode() for fact in facts))
-    return NegotiationRefusedError("; ".join(_FACTS[each] for each in named), fact=named[0])
-
-
-def _check_settings(reply: Reply) -> None:
-    if isinstance(reply, ResponseError):
-        raise errors.translate(reply) from reply
-    found = dict(zip(reply[::2], reply[1::2], strict=True))
-    if any(found.get(name) != value for name, value in _DEMANDED.items()):
-        raise unfit([b"aof"])
 
 
 def project_call(

@@ -57,8 +57,8 @@ def _facts(write_set: WriteSet, met: Sequence[Any]) -> Facts:
             revision_ids=frozenset(each.decode() for each in used),
             has_effect=is_told == 1,
         )
-    except ValueError as error:
-        raise StoredDataInvalidError("what a commit met is damaged") from error
+    except ValueError:
+        raise StoredDataInvalidError("what a commit met is damaged") from None
 
 
 # -------------------- the script's request

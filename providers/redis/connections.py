@@ -30,13 +30,14 @@ _VERSION_MIN = (6, 0)
 _SETTINGS: Command = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
 _SETTINGS_BY_PATTERN: Command = ("CONFIG", "GET", "*append*")
 _FLAGS_SINCE = _NAMES_SINCE = (7, 0)
+_TELLS_RIGHTS_SINCE = (7, 0)
 _FIELDS_EXPIRE_SINCE = (7, 4)
 _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
 # Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
 # 6.2 and Valkey 9 do not. Of what was not seen the worse is taken.
 _SKIPS_SINCE = (7, 0)
 _VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
-# Seconds that a connection in doubt may take to close.
+# Seconds that a connection may take to close; one in doubt may never be answered.
 _GRACE = 1.0
 
 
@@ -49,6 +50,7 @@ class Link:
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
         settings: The command that reads the settings that scripts cannot see.
+        tells_rights: Whether the server can be asked what a user may do.
         skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
             what the default user has no right to.
     """
@@ -57,6 +59,7 @@ class Link:
     scripts: Mapping[Script, Loaded]
     settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
+    tells_rights: bool = False
     skips_on_loading: bool = False
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
@@ -182,7 +185,7 @@ class Connections:
             self._leave(link)
         self._idle.clear()
         if self._leaving:
-            await asyncio.wait(self._leaving, timeout=_GRACE)
+            await asyncio.wait(self._leaving)
 
     async def _free(self) -> Link | None:
         """Return an idle connection that the server has not closed meanwhile."""
@@ -236,7 +239,8 @@ class Connections:
 async def _close(connection: SSLConnection) -> None:
     # Whatever happens on the way, the driver drops the connection in the end.
     with suppress(*DRIVER):
-        await connection.disconnect(nowait=True)
+        async with asyncio.timeout(_GRACE):
+            await connection.disconnect()
 
 
 def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
@@ -260,6 +264,7 @@ def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
         scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
         settings=_SETTINGS if version >= _NAMES_SINCE else _SETTINGS_BY_PATTERN,
         fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
+        tells_rights=version >= _TELLS_RIGHTS_SINCE,
         skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
     )
 
