@@ -76,7 +76,7 @@ async def effect(calls: Calls, request: EffectRequest, timeout: float) -> Effect
     project = findable_project(request.project)
     call = project_call(Script.EFFECT, project, {"effect": findable(request.receipt_id)})
     told, kept = await calls.read(call, timeout=timeout)
-    found = _to_found(tag_in(project), request.receipt_id, told, kept)
+    found = to_found(tag_in(project), request.receipt_id, told, kept)
     is_of_run = found.effect is not None and found.effect.run_id == request.run_id
     return found if is_of_run else _NOWHERE
 
@@ -95,7 +95,7 @@ async def pending_effects(
     (listed,) = await calls.read(call, timeout=timeout)
     tag, each = tag_in(project), iter(listed)
     found = [
-        _to_found(tag, receipt_id.decode(errors="replace"), told, kept)
+        to_found(tag, receipt_id.decode(errors="replace"), told, kept)
         for receipt_id, told, kept in zip(each, each, each, strict=True)
     ]
     return PendingEffects(tuple(found[: request.limit]), more=len(found) > request.limit)
@@ -107,14 +107,14 @@ async def _deliver(
     place = findable_project(project)
     call = project_call(Script.DELIVER, place, asked)
     done, told, kept = await calls.write(call, timeout=timeout)
-    return bool(done), _to_found(tag_in(place), str(asked["effect"]), told, kept)
+    return bool(done), to_found(tag_in(place), str(asked["effect"]), told, kept)
 
 
 def _named(receipt_id: str, run_id: str) -> dict[str, object]:
     return {"effect": findable(receipt_id), "run": findable(run_id)}
 
 
-def _to_found(tag: str, receipt_id: str, told: bytes | None, kept: bytes | None) -> EffectFound:
+def to_found(tag: str, receipt_id: str, told: bytes | None, kept: bytes | None) -> EffectFound:
     """Return the effect that is kept under a receipt id and where its delivery stands.
 
     Raises:
@@ -127,7 +127,7 @@ def _to_found(tag: str, receipt_id: str, told: bytes | None, kept: bytes | None)
         values[-1] = to_time(values[-1])
         if values[2] != receipt_id:
             raise StoredDataInvalidError("a stored effect is another")
-        _, _, delivered, code, *fact = orjson.loads(kept or _UNTOUCHED)
+        _, _, delivered, code, *fact = orjson.loads(_UNTOUCHED if kept is None else kept)
         return EffectFound(
             to_effect(values),
             taken(bool)(delivered),

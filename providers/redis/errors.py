@@ -71,9 +71,9 @@ def translate(error: Exception) -> ProviderError:
 
 
 def bare(error: Exception) -> Exception:
-    """Return an error to chain as the cause: one of the server without its text.
+    """Return what to chain as the cause: of a server's error its code alone.
 
-    The text names the user, keys, or arguments.
+    Its text names the user, keys, or arguments.
     """
     code = code_of(error)
-    return type(error)(code) if code else error
+    return ResponseError(code) if code else error
