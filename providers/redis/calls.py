@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from redis.exceptions import ResponseError
-
 from providers.documents import to_json
 from providers.errors import (
     NegotiationRefusedError,
@@ -80,7 +78,7 @@ class Calls:
         Raises:
             ProviderError: As the clauses say. Nothing was written.
         """
-        return await self._bounded(partial(self._run, call, _Sent()), timeout, _Sent())
+        return await self._bounded(partial(self._run, call, _Sent()), timeout)
 
     async def write(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that writes answers.
@@ -92,7 +90,7 @@ class Calls:
         """
         sent = _Sent()
         try:
-            return await self._bounded(partial(self._run, call, sent), timeout, sent)
+            return await self._bounded(partial(self._run, call, sent), timeout)
         except ProviderError as error:
             if sent.in_doubt:
                 raise OutcomeUnknownError("no sound answer to a write that was sent") from error
@@ -113,11 +111,9 @@ class Calls:
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the server answers and is fit."""
-        await self._bounded(self._ready, timeout, _Sent())
+        await self._bounded(self._ready, timeout)
 
-    async def _bounded(
-        self, work: Callable[[Link], Awaitable[T]], timeout: float, sent: _Sent
-    ) -> T:
+    async def _bounded(self, work: Callable[[Link], Awaitable[T]], timeout: float) -> T:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
@@ -134,7 +130,6 @@ class Calls:
                 return answer
         except errors.DRIVER as error:
             self.connections.check_open()
-            sent.in_doubt = sent.in_doubt and not errors.code_of(error)
             raise errors.translate(error) from error
 
     async def _ready(self, link: Link) -> None:
@@ -220,7 +215,7 @@ def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
 
 
 def _check_settings(reply: Reply) -> None:
-    if isinstance(reply, ResponseError):
+    if isinstance(reply, Exception):
         raise errors.translate(reply) from reply
     found = dict(zip(reply[::2], reply[1::2], strict=True))
     if any(found.get(name) != value for name, value in _DEMANDED.items()):
