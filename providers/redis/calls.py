@@ -66,7 +66,7 @@ class Calls:
         Raises:
             ProviderError: As the clauses say. Nothing was written.
         """
-        return await self._bounded(partial(self._run, call, _Sent()), timeout, _Sent())
+        return await self._bounded(partial(self._run, call, _Sent()), timeout)
 
     async def write(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that writes answers.
@@ -78,7 +78,7 @@ class Calls:
         """
         sent = _Sent()
         try:
-            return await self._bounded(partial(self._run, call, sent), timeout, sent)
+            return await self._bounded(partial(self._run, call, sent), timeout)
         except ProviderError as error:
             if sent.in_doubt:
                 raise OutcomeUnknownError("no sound answer to a write that was sent") from error
@@ -97,11 +97,9 @@ class Calls:
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the server answers and is fit."""
-        await self._bounded(self._ready, timeout, _Sent())
+        await self._bounded(self._ready, timeout)
 
-    async def _bounded(
-        self, work: Callable[[Link], Awaitable[T]], timeout: float, sent: _Sent
-    ) -> T:
+    async def _bounded(self, work: Callable[[Link], Awaitable[T]], timeout: float) -> T:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
@@ -118,7 +116,6 @@ class Calls:
                 return answer
         except errors.DRIVER as error:
             self.connections.check_open()
-            sent.in_doubt = sent.in_doubt and not errors.code_of(error)
             raise errors.translate(error) from errors.bare(error)
 
     async def _ready(self, link: Link) -> None:

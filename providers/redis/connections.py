@@ -6,6 +6,7 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 
 import asyncio
 import re
+import select
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from typing import Any, TypeAlias
 from redis.asyncio.connection import SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import ConnectionError as DriverConnectionError
+from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from providers.errors import NegotiationRefusedError, ProviderClosedError
-from providers.redis.errors import DRIVER
+from providers.redis.errors import DRIVER, code_of
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import FLAGGED, PLAIN, Loaded, Script
 
@@ -41,12 +43,35 @@ _VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
 _GRACE = 1.0
 
 
+class Connection(SSLConnection):
+    """The driver's connection, which here is gone at once when it is to go."""
+
+    async def disconnect(self, *args: Any, **kwargs: Any) -> None:
+        """See ``AbstractConnection.disconnect``; whatever waits for the connection ends."""
+        if self._writer is not None:
+            # A farewell in TLS waits for its answer, which a frozen server does not give.
+            self._writer.transport.abort()
+        await super().disconnect(*args, **kwargs)
+
+    async def is_quiet(self) -> bool:
+        """Tell whether nothing has come since the last reply: not even the connection's end.
+
+        Asks the socket itself too, since the loop may not have looked at it for a while.
+        """
+        with suppress(*DRIVER):
+            if self._writer is not None and not await self.can_read():
+                waiting = select.poll()
+                waiting.register(self._writer.get_extra_info("socket"), select.POLLIN)
+                return not waiting.poll(0)
+        return False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
     """A connection, and what it was told about the server when it was opened.
 
     Attributes:
-        connection: The driver's.
+        connection: Of the driver.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
         settings: The command that reads the settings that scripts cannot see.
@@ -55,7 +80,7 @@ class Link:
             what the default user has no right to.
     """
 
-    connection: SSLConnection
+    connection: Connection
     scripts: Mapping[Script, Loaded]
     settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
@@ -66,8 +91,11 @@ class Link:
         """Send commands in one go and return their replies; a server's error is one of them.
 
         Raises:
-            RedisError, OSError: The connection broke, or the server let nobody in.
+            RedisError, OSError: The connection broke.
         """
+        if not self.connection.is_connected:
+            # The driver would connect anew, perhaps to another server than the one that was seen.
+            raise DriverConnectionError("the connection was closed")
         packed = self.connection.pack_commands(commands)
         await self.connection.send_packed_command(packed, check_health=False)
         return [await self._reply() for _ in commands]
@@ -80,10 +108,15 @@ class Link:
                 raise reply
 
     async def _reply(self) -> Reply:
+        """Return a reply; what the server refused with is one, also where the driver would part."""
         try:
-            return await self.connection.read_response(disable_decoding=True)
-        except ResponseError as error:
-            return error
+            return await self.connection.read_response(
+                disable_decoding=True, disconnect_on_error=False
+            )
+        except RedisError as error:
+            if code_of(error):
+                return error
+            raise
 
 
 class Connections:
@@ -116,7 +149,10 @@ class Connections:
         """
         await self._places.acquire()
         try:
-            link = await self._free() or await self._first() or await self.open()
+            self.check_open()
+            if not self._opened:
+                await self._open_first()
+            link = await self._free() or await self.open()
         except BaseException:
             self._places.release()
             raise
@@ -131,10 +167,7 @@ class Connections:
         """Take a connection back on which nothing is under way."""
         self._used.discard(link)
         self._places.release()
-        if self._closed:
-            self._leave(link)
-        else:
-            self._idle.append(link)
+        self._keep(link)
 
     def drop(self, link: Link) -> None:
         """Close a connection of which nobody knows what is under way; never wait for it here."""
@@ -191,29 +224,36 @@ class Connections:
         """Return an idle connection that the server has not closed meanwhile."""
         while self._idle:
             link = self._idle.pop()
-            with suppress(*DRIVER):
-                if link.connection.is_connected and not await link.connection.can_read():
-                    return link
+            if await link.connection.is_quiet():
+                return link
             self._leave(link)
         return None
 
-    async def _first(self) -> Link | None:
-        """Open as many connections as are to be ready, once."""
+    async def _open_first(self) -> None:
+        """Open as many connections as are to be ready, once; one that opens will do."""
         async with self._opening:
             if self._opened:
-                return None
-            wanted = (self.open() for _ in range(self._options.pool_ready))
-            opened = await asyncio.gather(*wanted, return_exceptions=True)
-            links = [each for each in opened if isinstance(each, Link)]
-            if not links:
-                raise next(each for each in opened if isinstance(each, BaseException))
-            self._idle += links[1:]
+                return
+            wanted = (self._add() for _ in range(self._options.pool_ready - len(self._idle)))
+            told = await asyncio.gather(*wanted, return_exceptions=True)
+            self.check_open()
+            if not self._idle:
+                raise next(each for each in told if each is not None)
             self._opened = True
-            return links[0]
 
-    def _connection(self) -> SSLConnection:
+    async def _add(self) -> None:
+        # At once, so that one that is open is not lost when the caller gives up meanwhile.
+        self._keep(await self.open())
+
+    def _keep(self, link: Link) -> None:
+        if self._closed:
+            self._leave(link)
+        else:
+            self._idle.append(link)
+
+    def _connection(self) -> Connection:
         options = self._options
-        connection = SSLConnection(
+        connection = Connection(
             host=options.host,
             port=options.port,
             db=options.database,
@@ -236,14 +276,14 @@ class Connections:
         task.add_done_callback(self._leaving.discard)
 
 
-async def _close(connection: SSLConnection) -> None:
+async def _close(connection: Connection) -> None:
     # Whatever happens on the way, the driver drops the connection in the end.
     with suppress(*DRIVER):
         async with asyncio.timeout(_GRACE):
             await connection.disconnect()
 
 
-def _seen(connection: SSLConnection, server: Reply, cluster: Reply) -> Link:
+def _seen(connection: Connection, server: Reply, cluster: Reply) -> Link:
     """Return the link to a server that says this of itself.
 
     Raises:

@@ -5,8 +5,6 @@ Each refusal names one fact and tells an operator what must be otherwise.
 
 from collections.abc import Mapping, Sequence
 
-from redis.exceptions import ResponseError
-
 from providers.errors import NegotiationRefusedError
 from providers.redis import errors
 from providers.redis.connections import Link, Reply
@@ -57,7 +55,7 @@ def check_settings(reply: Reply) -> None:
         NegotiationRefusedError: One is otherwise, or the user may not look. Not retryable.
         ProviderUnavailableError: The server did not say. Retryable.
     """
-    if isinstance(reply, ResponseError):
+    if isinstance(reply, Exception):
         raise errors.translate(reply) from errors.bare(reply)
     found = dict(zip(reply[::2], reply[1::2], strict=True))
     wrong = [
