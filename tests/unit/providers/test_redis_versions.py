@@ -5,11 +5,10 @@ The replies are faked: there is one release of each server at hand. Those are tr
 """
 
 import pytest
-from redis.asyncio.connection import SSLConnection
 from redis.exceptions import ResponseError
 
 from providers.errors import NegotiationRefusedError
-from providers.redis.connections import Link, _seen
+from providers.redis.connections import Connection, Link, _seen
 from providers.redis.errors import code_of
 from providers.redis.scripts import FLAGGED, PLAIN
 
@@ -24,7 +23,7 @@ def told(redis: str, valkey: str | None = None) -> bytes:
 
 
 def seen(server: object, cluster: object = ALONE) -> Link:
-    return _seen(SSLConnection(), server, cluster)
+    return _seen(Connection(), server, cluster)
 
 
 @pytest.mark.parametrize(
