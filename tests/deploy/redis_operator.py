@@ -47,7 +47,7 @@ class RedisOperator:
     def shell(self, text: str, given: str = "", **more: str) -> str:
         """Run any shell; a command that fails ends it. ``admin`` is what the runbook makes it."""
         done = subprocess.run(
-            ["bash", "-euc", self._placed(f"{text_of('redis-admin')}{text}")],
+            ["bash", "-euc", self._placed(text_of("redis-admin") + text)],
             cwd=self.room,
             env=self._environment(**more),
             input=given,
