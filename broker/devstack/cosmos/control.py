@@ -16,16 +16,19 @@ class Control:
     """Gives orders to a running stand-in; each is carried out when its method returns.
 
     Faults, counts and the clock are forgotten when the stand-in ends; the account stays changed.
+
+    Attributes:
+        port: The control port.
     """
 
     def __init__(self, port: int, token: str) -> None:
-        """Talks to a port of this machine.
+        """Talks to a port of this machine; nothing happens yet.
 
         Args:
             port: The control port.
             token: What the stand-in wants to see.
         """
-        self._port = port
+        self.port = port
         self._token = token
 
     def inject(self, *faults: Fault) -> None:
@@ -100,7 +103,7 @@ class Control:
     def _order(self, order: str, given: dict[str, Any]) -> Any:
         line = json.dumps({"token": self._token, "do": order, "with": given}).encode() + b"\n"
         try:
-            with socket.create_connection(("127.0.0.1", self._port), TIMEOUT) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), TIMEOUT) as connection:
                 connection.sendall(line)
                 with connection.makefile("rb") as answers:
                     answer = json.loads(answers.readline())

@@ -50,13 +50,15 @@ class Controls:
         writer.close()
 
     def _carry_out(self, line: bytes) -> dict[str, Any]:
-        order = json.loads(line)
-        if not hmac.compare_digest(order["token"], self._token):
-            return {"error": "the order carries another token"}
         try:
+            order = json.loads(line)
+            if not hmac.compare_digest(order.get("token", ""), self._token):
+                return {"error": "the order carries another token"}
             return {"result": self._orders[order["do"]](order["with"])}
         except CosmosError as error:
             return {"error": str(error)}
+        except (ValueError, KeyError, TypeError):
+            return {"error": "the order is not one that is known"}
 
     def _inject(self, given: dict[str, Any]) -> None:
         self._script.add(Fault(**given))

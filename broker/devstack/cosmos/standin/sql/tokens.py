@@ -80,10 +80,10 @@ def _token(kind: str, written: str, at: int) -> Token:
 
 
 def _number(written: str, at: int) -> float:
-    value = float(written)
-    if math.isinf(value) or (value.is_integer() and value > WHOLE_MAX):
+    value = int(written) if written.isdigit() and len(written) < 20 else float(written)
+    if math.isinf(value) or (value > WHOLE_MAX and written.isdigit()):
         raise invalid(f"the number at character {at} is not exact as a double")
-    return int(written) if written.isdigit() else value
+    return value
 
 
 def _unquoted(written: str, at: int) -> str:
