@@ -1,0 +1,245 @@
+"""Reads a query, by recursive descent. What is not written here is refused."""
+
+from __future__ import annotations
+
+from broker.devstack.cosmos.standin.refusals import RefusalError, invalid
+from broker.devstack.cosmos.standin.sql.functions import ARGUMENTS
+from broker.devstack.cosmos.standin.sql.syntax import (
+    Column,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logic,
+    Membership,
+    Negation,
+    Number,
+    Order,
+    Parameter,
+    Path,
+    Query,
+)
+from broker.devstack.cosmos.standin.sql.tokens import Token, tokens
+from broker.devstack.cosmos.standin.sql.values import UNDEFINED
+
+DEPTH_MAX = 64
+_CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None, "UNDEFINED": UNDEFINED}
+_SIGNS = ("=", "!=", "<=", ">=", "<", ">")
+
+
+def parse(query: str) -> Query:
+    """Reads a query.
+
+    Raises:
+        RefusalError: It is not one that this stand-in knows.
+    """
+    return _Parser([*tokens(query)]).query()
+
+
+class _Parser:
+    def __init__(self, given: list[Token]) -> None:
+        self._given = given
+        self._at = 0
+        self._depth = 0
+        self._root = self._alias()
+
+    # --- clauses --------------------------------------------------------------------------
+
+    def query(self) -> Query:
+        self._need("SELECT")
+        limit = self._number() if self._took("TOP") else None
+        columns, value = self._selection()
+        self._need("FROM")
+        if self._name() != self._root:
+            raise self._error()
+        where = self._expression() if self._took("WHERE") else None
+        orders = self._orders() if self._took("ORDER") else ()
+        offset = None
+        if self._took("OFFSET"):
+            if limit is not None:
+                raise self._error()
+            offset = self._number()
+            self._need("LIMIT")
+            limit = self._number()
+        if self._now.kind != "end":
+            raise self._error()
+        return Query(columns, value, where, orders, offset, limit)
+
+    def _alias(self) -> str:
+        """Finds the name that stands for an item, which is used before it is given."""
+        for word, name in zip(self._given, self._given[1:], strict=False):
+            if (word.kind, word.value) == ("keyword", "FROM") and name.kind == "name":
+                return str(name.value)
+        raise invalid("a query selects FROM one name")
+
+    def _selection(self) -> tuple[tuple[Column, ...], Expression | None]:
+        if self._took("*"):
+            return (), Path(())
+        if self._took("VALUE"):
+            return (), self._expression()
+        columns = [self._column()]
+        while self._took(","):
+            columns.append(self._column())
+        if len({column.name for column in columns}) != len(columns):
+            raise invalid("two selected members have the same name")
+        return tuple(columns), None
+
+    def _column(self) -> Column:
+        value = self._expression()
+        if self._took("AS"):
+            return Column(self._name(), value)
+        if isinstance(value, Path) and value.names:
+            return Column(value.names[-1], value)
+        raise invalid("what is selected needs a name: AS")
+
+    def _orders(self) -> tuple[Order, ...]:
+        self._need("BY")
+        orders = [self._order()]
+        while self._took(","):
+            orders.append(self._order())
+        return tuple(orders)
+
+    def _order(self) -> Order:
+        path = self._expression()
+        if not isinstance(path, Path) or not path.names:
+            raise invalid("this stand-in only orders by properties")
+        descends = self._took("DESC")
+        if not descends:
+            self._took("ASC")
+        return Order(path, descends)
+
+    def _number(self) -> Number:
+        token = self._next()
+        if token.kind == "parameter":
+            return Parameter(str(token.value))
+        if token.kind == "number":
+            return Literal(token.value)
+        raise self._error(token)
+
+    # --- expressions ----------------------------------------------------------------------
+
+    def _expression(self) -> Expression:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise invalid("the query is nested too deeply")
+        left = self._conjunction()
+        while self._took("OR"):
+            left = Logic("OR", left, self._conjunction())
+        self._depth -= 1
+        return left
+
+    def _conjunction(self) -> Expression:
+        left = self._negation()
+        while self._took("AND"):
+            left = Logic("AND", left, self._negation())
+        return left
+
+    def _negation(self) -> Expression:
+        negative = False
+        while self._took("NOT"):
+            negative = not negative
+        inner = self._comparison()
+        return Negation(inner) if negative else inner
+
+    def _comparison(self) -> Expression:
+        left = self._primary()
+        for sign in _SIGNS:
+            if self._took(sign):
+                return Comparison(sign, left, self._primary())
+        negative = self._took("NOT")
+        if self._took("IN"):
+            self._need("(")
+            among = Membership(left, self._arguments())
+            if not among.choices:
+                raise self._error()
+            return Negation(among) if negative else among
+        if negative:
+            raise self._error()
+        return left
+
+    def _primary(self) -> Expression:
+        token = self._next()
+        if token.kind in {"number", "text"}:
+            return Literal(token.value)
+        if token.kind == "parameter":
+            return Parameter(str(token.value))
+        if token.kind == "keyword" and token.value in _CONSTANTS:
+            return Literal(_CONSTANTS[str(token.value)])
+        if token.value == "-" and token.kind == "sign":
+            return self._negative()
+        if token.value == "(" and token.kind == "sign":
+            inner = self._expression()
+            self._need(")")
+            return inner
+        if token.kind == "name":
+            return self._called(token) if self._took("(") else self._path(token)
+        raise self._error(token)
+
+    def _negative(self) -> Expression:
+        token = self._next()
+        if token.kind != "number" or isinstance(token.value, str):
+            raise self._error(token)
+        return Literal(-token.value)
+
+    def _called(self, name: Token) -> Expression:
+        function = str(name.value).upper()
+        arguments = self._arguments()
+        if ARGUMENTS.get(function) != len(arguments):
+            raise invalid(f"this stand-in does not know {function[:40]} of {len(arguments)} values")
+        return Function(function, arguments)
+
+    def _arguments(self) -> tuple[Expression, ...]:
+        if self._took(")"):
+            return ()
+        arguments = [self._expression()]
+        while self._took(","):
+            arguments.append(self._expression())
+        self._need(")")
+        return tuple(arguments)
+
+    def _path(self, root: Token) -> Path:
+        if root.value != self._root:
+            raise invalid(f"the query knows no {str(root.value)[:40]!r}")
+        names: list[str] = []
+        while True:
+            if self._took("."):
+                names.append(self._name())
+            elif self._took("["):
+                token = self._next()
+                if token.kind != "text":
+                    raise self._error(token)
+                names.append(str(token.value))
+                self._need("]")
+            else:
+                return Path(tuple(names))
+
+    # --- tokens ---------------------------------------------------------------------------
+
+    @property
+    def _now(self) -> Token:
+        return self._given[self._at]
+
+    def _next(self) -> Token:
+        token = self._now
+        if token.kind != "end":
+            self._at += 1
+        return token
+
+    def _took(self, value: str) -> bool:
+        took = self._now.kind in {"keyword", "sign"} and self._now.value == value
+        self._at += took
+        return took
+
+    def _need(self, value: str) -> None:
+        if not self._took(value):
+            raise self._error()
+
+    def _name(self) -> str:
+        token = self._next()
+        if token.kind != "name":
+            raise self._error(token)
+        return str(token.value)
+
+    def _error(self, token: Token | None = None) -> RefusalError:
+        at = (token or self._now).at
+        return invalid(f"syntax error at character {at}, or something that is not known here")
