@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 from providers.conformance import expect
+from providers.conformance.harness import Bench
 from providers.errors import (
     OutcomeUnknownError,
     ProviderThrottledError,
@@ -203,6 +204,12 @@ async def candidates(
 def names(found: Candidates) -> list[str]:
     """Name candidates in their order."""
     return [each.current.record_id for each in found.records]
+
+
+def trips(bench: Bench, before: int, call: str) -> None:
+    """Expect a call to have taken as many round trips as the store needs for it, and no more."""
+    taken, most = bench.round_trips() - before, bench.declaration.trips.get(call, 1)
+    expect.that(1 <= taken <= most, f"{call} took {taken} round trips, at most {most}")
 
 
 async def receipt_of(provider: IMemoryProvider, project: ProjectKey, key: ReceiptKey) -> Loaded:

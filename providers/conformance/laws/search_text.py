@@ -15,6 +15,8 @@ from providers.requests import SearchPage
 
 CONTENT_MAX = 40_000
 MANY = 700
+PART = 40
+"""Heads that are written at once, in a store whose commits are small too."""
 RARE = {"quokka": range(7, MANY, 150), "\u77e5\u8b58": range(11, MANY, 200)}
 OF_ANOTHER = range(3, MANY, 4)
 
@@ -277,8 +279,8 @@ async def old_and_rare_text_is_found_among_many(bench: Bench) -> None:
         )
         for n in range(MANY)
     ]
-    for start in range(0, MANY, 100):
-        await committed(provider, specimens.create(project, *records[start : start + 100]))
+    for start in range(0, MANY, PART):
+        await committed(provider, specimens.create(project, *records[start : start + PART]))
     for text, of in RARE.items():
         for agent_id in ("a1", "a2", None):
             wanted = [

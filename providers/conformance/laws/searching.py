@@ -10,7 +10,7 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import committed, position, search, searched
+from providers.conformance.steps import committed, position, search, searched, trips
 from providers.errors import StoredDataInvalidError
 from providers.interface import IMemoryProvider
 from providers.model import Kind, ProjectKey, Record, State, Trust
@@ -245,7 +245,7 @@ async def search_is_one_round_trip(bench: Bench) -> None:
         await search(provider, project, agent_id=agent_id, text=text)
         before = bench.round_trips()
         got = await search(provider, project, agent_id=agent_id, text=text)
-        expect.equal(bench.round_trips() - before, 1, f"round trips for {text!r}")
+        trips(bench, before, "search")
         wanted = () if text in ("nowhere", "\0") else (record,)
         expect.equal(got.records, wanted, f"what is found of {text!r}")
 
