@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,8 +22,8 @@ from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.rows import pack, unpack
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
+from tests.fixtures.cosmos_proxy import BATCH, CosmosProxy, proxy_to
 from tests.fixtures.cosmos_resource import POLICY, RESOURCE, CosmosResource, cosmos_resource
-from tests.fixtures.muting_proxy import MutingProxy
 from tests.fixtures.process_clock import ProcessClock
 
 DECLARATION = Declaration(
@@ -45,7 +44,7 @@ COUNTED = ("query", "batch", "create", "replace", "delete", "upsert")
 class CosmosBench(Bench):
     """One container, and a provider that reaches it through a proxy."""
 
-    def __init__(self, resource: CosmosResource, proxy: MutingProxy) -> None:
+    def __init__(self, resource: CosmosResource, proxy: CosmosProxy) -> None:
         self._resource = resource
         self._server = resource.server
         self._proxy = proxy
@@ -81,8 +80,11 @@ class CosmosBench(Bench):
     async def thaw(self) -> None:
         self._server.thaw()
 
-    async def lose_replies(self) -> None:
-        self._proxy.lose_replies()
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
+        if to_writes:
+            self._proxy.lose_replies_from(BATCH)
+        else:
+            self._proxy.lose_replies()
 
     async def keep_replies(self) -> None:
         self._proxy.keep_replies()
@@ -148,8 +150,7 @@ class CosmosHarness(Harness):
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Bench]:
         async with cosmos_resource(self._server) as resource:
-            here = urlsplit(self._server.endpoint)
-            proxy = MutingProxy((here.hostname or "", here.port or 0))
+            proxy = proxy_to(self._server)
             async with proxy.listening():
                 bench = CosmosBench(resource, proxy)
                 try:

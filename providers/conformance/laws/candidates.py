@@ -10,7 +10,7 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import candidates, commit, committed, names, trips
+from providers.conformance.steps import candidates, commit, committed, created, names, trips
 from providers.errors import StoredDataInvalidError
 from providers.model import (
     Content,
@@ -24,8 +24,6 @@ from providers.model import (
 from providers.requests import CANDIDATES_BYTES_MAX, CANDIDATES_MAX, Candidates, Committed
 
 SHARED = ("cross-team",)
-PART = 40
-"""Heads that are written at once, in a store whose commits are small too."""
 TURNS = 40
 
 
@@ -91,8 +89,7 @@ async def only_the_right_state_and_trust_enter(bench: Bench) -> None:
             }
             if state is State.ACTIVE and rule[kind]:
                 wanted.append(name)
-    for start in range(0, len(records), PART):
-        await committed(provider, specimens.create(project, *records[start : start + PART]))
+    await created(provider, project, *records)
     found = names(await candidates(provider, project, limit=len(records)))
     expect.equal(sorted(found), sorted(wanted), "what may enter")
 
@@ -195,7 +192,7 @@ async def candidates_come_most_important_first(bench: Bench) -> None:
     place = wanted.index("zm") + 1
     middle = sorted([*wanted[place : place + len(tied)], "0m-shared", "~m-shared"])
     wanted[place : place + len(tied)] = middle
-    await committed(provider, specimens.create(project, *records, *shared))
+    await created(provider, project, *records, *shared)
     everything = await candidates(provider, project, limit=CANDIDATES_MAX)
     expect.equal(names(everything), wanted, "all of them")
     for limit in (1, 2, 20, 24, 30, len(wanted) - 1, len(wanted)):
@@ -328,7 +325,7 @@ async def candidates_are_one_round_trip(bench: Bench) -> None:
     """004-89: candidates cost one trip, however many there are, within the bound or past it."""
     project, provider = bench.project(), bench.provider
     records = [specimens.memory(f"r{number}") for number in range(50)]
-    await committed(provider, specimens.create(project, *records, _session("s")))
+    await created(provider, project, *records, _session("s"))
     cases: tuple[tuple[dict[str, Any], int], ...] = (
         ({}, 51),
         ({"limit": 7}, 7),

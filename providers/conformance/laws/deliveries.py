@@ -255,7 +255,7 @@ async def lost_delivery_replies_are_unknown(bench: Bench) -> None:
 
 
 async def _lost(bench: Bench, call: Callable[[], Awaitable[object]]) -> None:
-    await bench.lose_replies()
+    await bench.lose_replies(to_writes=True)
     await expect.raises(call(), OutcomeUnknownError, what="a write without an answer")
     await bench.keep_replies()
 

@@ -249,7 +249,7 @@ async def chain_ends_at_a_missing_link(bench: Bench) -> None:
     expect.equal(await _walked(provider, project, "far"), [], "a chain from nowhere")
 
 
-@law("L-1", "C-9", capability=Capability.READ, facts=(StoreFact.COUNTED,))
+@law("L-1", "C-9", "G-11", capability=Capability.READ, facts=(StoreFact.COUNTED,))
 async def load_and_commit_are_one_round_trip(bench: Bench) -> None:
     """004-35: whatever is asked for, one trip; a commit is sent once."""
     project, provider = bench.project(), bench.provider

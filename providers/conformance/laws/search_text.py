@@ -8,15 +8,13 @@ from providers.capabilities import Capability
 from providers.conformance import expect, specimens
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import committed, search, searched
+from providers.conformance.steps import committed, created, search, searched
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey
 from providers.requests import SearchPage
 
 CONTENT_MAX = 40_000
 MANY = 700
-PART = 40
-"""Heads that are written at once, in a store whose commits are small too."""
 RARE = {"quokka": range(7, MANY, 150), "\u77e5\u8b58": range(11, MANY, 200)}
 OF_ANOTHER = range(3, MANY, 4)
 
@@ -115,7 +113,7 @@ async def every_character_means_itself(bench: Bench) -> None:
         specimens.memory(f"r{n}", content=specimens.content(text, title=None, tags=()))
         for n, text in enumerate(texts)
     ]
-    await committed(provider, specimens.create(project, *records))
+    await created(provider, project, *records)
     for number, (text, decoy) in enumerate(LITERAL.items()):
         found = await _found(provider, project, text=text)
         expect.that(f"r{2 * number}" in found, f"{text!r} is found where it stands")
@@ -279,8 +277,7 @@ async def old_and_rare_text_is_found_among_many(bench: Bench) -> None:
         )
         for n in range(MANY)
     ]
-    for start in range(0, MANY, PART):
-        await committed(provider, specimens.create(project, *records[start : start + PART]))
+    await created(provider, project, *records)
     for text, of in RARE.items():
         for agent_id in ("a1", "a2", None):
             wanted = [
