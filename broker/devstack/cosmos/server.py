@@ -197,8 +197,9 @@ class CosmosServer:
     def _announced(self, process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
         """Returns what the process tells when it serves; nothing when it has ended."""
         assert process.stdout is not None
-        readable, _, _ = select.select([process.stdout], [], [], self._start_timeout)
-        if not readable:
+        told_or_ended = select.poll()
+        told_or_ended.register(process.stdout, select.POLLIN)
+        if not told_or_ended.poll(self._start_timeout * 1000):
             self.kill()
             message = f"the stand-in was not ready within {self._start_timeout} seconds"
             raise CosmosStartError(with_log(message, self.log_file))

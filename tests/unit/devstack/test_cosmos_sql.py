@@ -88,6 +88,8 @@ CONDITIONS = {
     "c.n OR c.id = '1'": "1",
     "c.id = '1' OR c.id = '2' AND c.id = '3'": "1",
     "(c.id = '1' OR c.id = '2') AND c.b": "1",
+    "c.none = 1 OR " * 250 + "c.id = '1'": "1",
+    "(" * 60 + "c.id = '1'" + ")" * 60: "1",
     # Lists.
     "c.id IN ('1', '4')": "14",
     "c.id NOT IN ('1', '4')": "23",
@@ -213,6 +215,7 @@ REFUSED = [
     "SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x', true)",
     "SELECT * FROM c WHERE COUNT(1) = 1",
     "SELECT * FROM c WHERE " + "(" * 100 + "true" + ")" * 100,
+    "SELECT * FROM c WHERE " + "true OR " * 251 + "true",
     "SELECT *, c.id FROM c",
     "SELECT c.id, c.id FROM c",
     "SELECT c.id AS a, c.n AS a FROM c",

@@ -23,6 +23,8 @@ from broker.devstack.cosmos.standin.sql.tokens import Token, tokens
 from broker.devstack.cosmos.standin.sql.values import UNDEFINED
 
 DEPTH_MAX = 64
+TERMS_MAX = 250
+"""Of AND and OR together: each is a level of the tree."""
 _CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None, "UNDEFINED": UNDEFINED}
 _SIGNS = ("=", "!=", "<=", ">=", "<", ">")
 
@@ -41,6 +43,7 @@ class _Parser:
         self._given = given
         self._at = 0
         self._depth = 0
+        self._terms = 0
         self._root = self._alias()
 
     # --- clauses --------------------------------------------------------------------------
@@ -124,15 +127,21 @@ class _Parser:
             raise invalid("the query is nested too deeply")
         left = self._conjunction()
         while self._took("OR"):
-            left = Logic("OR", left, self._conjunction())
+            left = self._joined("OR", left, self._conjunction())
         self._depth -= 1
         return left
 
     def _conjunction(self) -> Expression:
         left = self._negation()
         while self._took("AND"):
-            left = Logic("AND", left, self._negation())
+            left = self._joined("AND", left, self._negation())
         return left
+
+    def _joined(self, sign: str, left: Expression, right: Expression) -> Expression:
+        self._terms += 1
+        if self._terms > TERMS_MAX:
+            raise invalid(f"this stand-in takes at most {TERMS_MAX} conditions")
+        return Logic(sign, left, right)
 
     def _negation(self) -> Expression:
         negative = False
