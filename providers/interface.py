@@ -33,8 +33,8 @@ General clauses
 - G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; a commit
   of those, and a release with such a code, raises WriteSetInvalidError before anything is sent; a
   read or a lease naming them finds nothing.
-- G-11. Where a clause says one round trip, a store that cannot do it in one takes at most as many as
-  its harness declares.
+- G-11. Where a clause says one round trip, a store that cannot do it in one takes at most as many
+  as its harness declares.
 """
 
 from abc import ABC, abstractmethod
