@@ -68,7 +68,7 @@ def joined(brief: Sequence[Any], rest: Sequence[Any] | None) -> Revision:
         if rest is not None:
             values[_CONTENT], values[_RATIONALE], metadata = rest
             if metadata is not None:
-                values[_FACET]["metadata"] = metadata
+                values[_FACET] = {**values[_FACET], "metadata": metadata}
         _check_types(values)
         values[_TIME] = documents.to_time(values[_TIME])
         facet = None if values[_FACET] is None else documents.to_facet(values[_FACET])

@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.fixtures.own_broker",
     "tests.fixtures.two_resources",
     "tests.fixtures.cosmos",
+    "tests.fixtures.cosmos_resource",
 ]
 
 # gRPC runs in this process while servers are started from it. What it does at a fork by default can

@@ -96,11 +96,16 @@ class Link:
                 return found
         raise ProviderUnavailableError("others write faster than can be read")
 
-    async def is_unchanged(self, query: Query, found: Sequence[Document]) -> bool:
-        """Tell whether a query selects the same documents still, none of them replaced."""
+    async def is_unchanged(
+        self, query: Query, found: Sequence[Document], *, first: int | None = None
+    ) -> bool:
+        """Tell whether a query selects these documents still, none of them replaced.
+
+        ``first``: so many of them are meant, from the first on in the order of the query.
+        """
         select = "c.id, c._etag"
         again = await self.all(Query(query.where, query.given, select, query.order, query.top))
-        return _etags(again[: len(found)]) == _etags(found) and len(again) >= len(found)
+        return _etags(again[:first]) == _etags(found)
 
     async def commit(self, batch: Batch) -> bool:
         """Apply a batch, or tell that something is not as it was read, and nothing was applied.
@@ -122,7 +127,7 @@ class Link:
 
     def _refused(self, error: CosmosBatchOperationError) -> bool:
         status = int(error.status_code or 0)
-        self.in_doubt = status in errors.UNKNOWN or status == 0
+        self.in_doubt = errors.is_unknown(status)
         if status in errors.MOVED:
             return False
         told = error.operation_responses[error.error_index]
@@ -169,6 +174,10 @@ class Calls:
             if link is not None and link.in_doubt and is_in_doubt(error):
                 raise OutcomeUnknownError("no answer to a write that was sent") from error
             raise told from error
+        except RuntimeError as error:
+            # The SDK's session was closed under the call.
+            self.connections.check_open()
+            raise ProviderUnavailableError("the connection was lost") from error
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the account answers and the marker is the configured one."""
@@ -191,10 +200,9 @@ class Calls:
         now = asyncio.get_running_loop().time()
         if self._seen is None or now - self._seen >= self._marker_age:
             await self._read_marker(opened)
-            self._seen = now
 
     async def _read_marker(self, opened: Opened) -> None:
-        self._seen = None
+        now, self._seen = asyncio.get_running_loop().time(), None
         marker: Mapping[str, Any] = {}
         try:
             marker = await opened.container.read_item(keys.MARKER_ID, keys.MARKER_PARTITION)
@@ -202,6 +210,7 @@ class Calls:
             if error.sub_status:
                 raise
         check_marker(self.resource, marker.get("resourceId"), marker.get("generation"))
+        self._seen = now
 
 
 async def _nothing(opened: Opened) -> None:
@@ -210,8 +219,7 @@ async def _nothing(opened: Opened) -> None:
 
 def is_in_doubt(error: Exception) -> bool:
     """Tell whether a batch may have been applied that failed in this way."""
-    status = errors.status_of(error)
-    return status in errors.UNKNOWN or (status == 0 and not errors.is_unsent(error))
+    return errors.is_unknown(errors.status_of(error)) and not errors.is_unsent(error)
 
 
 def _etags(documents: Sequence[Document]) -> list[tuple[str, str]]:

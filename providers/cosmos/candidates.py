@@ -38,7 +38,9 @@ def _query(request: CandidatesRequest) -> Query:
 async def _candidates(link: Link, request: CandidatesRequest, query: Query) -> Candidates:
     for _ in range(ATTEMPTS):
         found, pages, truncated = await _read(link, request.bytes_max, query)
-        if pages <= 1 or await link.is_unchanged(query, found):
+        if pages <= 1 or await link.is_unchanged(
+            query, found, first=len(found) if truncated else None
+        ):
             segments = await segments_of(link, found)
             records = tuple(rows.to_record(each, segments) for each in found)
             return Candidates(records, truncated_bytes=truncated)

@@ -24,14 +24,15 @@ SUBSTATUS = "x-ms-substatus"
 RETRY_MS = 1_000
 """Where the service names no delay."""
 
-UNKNOWN = frozenset({408, 500, 503})
-"""After these a write may have happened."""
 DONE = frozenset({200, 201, 204})
 """What an operation of a batch is answered that was done."""
 MOVED = frozenset({404, 409, 412})
 """An operation of a batch met something else than was read."""
+_AWAY = frozenset({(403, 3), (403, 1008)})
+"""The region does not take writes now, or is being left."""
 _PARTITION_FULL = (403, 1014)
 _CONTAINER_CHANGED = (400, 1024)
+_ABSENT = frozenset({0, 1003})
 _RIGHTS = frozenset({401, 403})
 
 
@@ -58,6 +59,11 @@ def status_of(error: Exception) -> int:
     if isinstance(error, ReplayError):
         return error.status
     return int(error.status_code or 0) if isinstance(error, CosmosHttpResponseError) else 0
+
+
+def is_unknown(status: int) -> bool:
+    """Tell whether a write may have happened that was answered so; 0: it was not answered."""
+    return status in {0, HTTPStatus.REQUEST_TIMEOUT} or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def is_unsent(error: BaseException) -> bool:
@@ -88,9 +94,9 @@ def translate_status(status: int, substatus: int, headers: Mapping[str, str]) ->
         return ResourceMismatchError("the container is another one than before")
     if (status, substatus) == _PARTITION_FULL:
         return StorageFullError("the partition has no room left")
-    if status in _RIGHTS:
+    if status in _RIGHTS and (status, substatus) not in _AWAY:
         return NegotiationRefusedError("the account refuses the key or identity", fact="rights")
-    if status == HTTPStatus.NOT_FOUND:
+    if status == HTTPStatus.NOT_FOUND and substatus in _ABSENT:
         return NegotiationRefusedError("there is no such database or container", fact="name")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return WriteSetTooLargeError("the service refuses a write of this size")

@@ -35,6 +35,11 @@ def revision_id(revision_id: str) -> str:
     return _id("r", revision_id)
 
 
+def revision_ref(record_id: str, number: int) -> str:
+    """Return what names a revision by its place; numbers have no slash."""
+    return f"{number}/{record_id}"
+
+
 def segment_id(record_id: str, last: int) -> str:
     """Return the id of a piece of history that ends with this revision."""
     return _id("s", record_id, last)

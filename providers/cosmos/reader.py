@@ -22,7 +22,6 @@ from providers.requests import (
 )
 
 CHAIN_LINKS_MAX = 66
-NUMBER_MAX = 2**31 - 1
 _LOADED = f"{rows.WHOLE}, c.name, c.holder, c.body, c.history, c.total, c.first, c.last"
 Document = dict[str, Any]
 Documents = Mapping[str, Document]
@@ -62,23 +61,23 @@ def listed(given: Iterable[str]) -> str:
     return ", ".join(f"@{name}" for name in given)
 
 
-def history_of(refs: Iterable[RevisionRef]) -> tuple[list[str], dict[str, object]]:
+def history_of(refs: Sequence[RevisionRef]) -> tuple[list[str], dict[str, object]]:
     """Return conditions, and their parameters, that select these revisions and their segments."""
-    numbers: dict[str, list[int]] = {}
-    for ref in refs:
-        if 1 <= ref.revision <= NUMBER_MAX:
-            numbers.setdefault(findable(ref.record_id), []).append(ref.revision)
-    where: list[str] = []
-    given: dict[str, object] = {}
-    for place, (record_id, wanted) in enumerate(numbers.items()):
-        each = named(f"n{place}_", sorted(set(wanted)))
-        ends = {f"o{place}": min(wanted), f"p{place}": max(wanted), f"m{place}": record_id}
-        where.append(
-            f"(c.recordId = @m{place} AND ((c.doc = 'revision' AND c.revision IN ({listed(each)}))"
-            f" OR (c.doc = 'segment' AND c.first <= @p{place} AND c.last >= @o{place})))"
-        )
-        given |= each | ends
-    return where, given
+    if not refs:
+        return [], {}
+    numbers = [max(0, min(ref.revision, rows.LAST_MAX)) for ref in refs]
+    given = named("r", sorted({_ref(each) for each in refs}))
+    records = named("m", sorted({findable(ref.record_id) for ref in refs}))
+    where = [
+        f"c.ref IN ({listed(given)})",
+        f"(c.doc = 'segment' AND c.first <= @most AND c.last >= @least"
+        f" AND c.recordId IN ({listed(records)}))",
+    ]
+    return where, {**given, **records, "least": min(numbers), "most": max(numbers)}
+
+
+def _ref(ref: RevisionRef) -> str:
+    return keys.revision_ref(findable(ref.record_id), ref.revision)
 
 
 # -------------------- load

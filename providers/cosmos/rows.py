@@ -8,6 +8,8 @@ names it.
 """
 
 import base64
+import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -39,11 +41,11 @@ Document = dict[str, Any]
 LAST_MAX = 2**31
 """What a head stands at: above all its revisions."""
 _PARTS = {Kind.DECISION: "0", Kind.MEMORY: "1", Kind.SESSION_CONTEXT: "2", Kind.PROPOSAL: "3"}
-# Folded text has no capital letter; JSON writes each of these with six characters.
-_SHORT = str.maketrans(
-    "".join(chr(each) for each in range(1, 32) if each not in b"\b\t\n\f\r"),
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-)
+# JSON escapes these with two to six characters. Folded text has no capital letter.
+_ESCAPE = re.compile(rb"\\(u00[01][0-9a-f]|.)")
+_ESCAPED = '"\\' + "".join(map(chr, range(1, 32)))
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "".join(map(chr, range(0xC0, 0xC7)))
+_SHORT = str.maketrans(_ESCAPED, _CAPITALS)
 
 BRIEF = "c.id, c._etag, c.doc, c.recordId, c.revision, c.createTime, c.brief"
 """What is selected of a head or a revision for a brief page."""
@@ -55,7 +57,13 @@ WHOLE = f"{BRIEF}, c.rest, c.packed, c.fullSize"
 
 def pack(value: object) -> str:
     """Return a value as text that is the same length in JSON."""
-    return base64.b64encode(zlib.compress(to_json(value))).decode()
+    raw = _ESCAPE.sub(_unescaped, to_json(value))
+    return base64.b64encode(zlib.compress(raw)).decode()
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    """Return a control character as it is: six characters for each would not pack well."""
+    return bytes([int(escape[1][1:], 16)]) if escape[1][:1] == b"u" else escape[0]
 
 
 def unpack(text: Any) -> Any:
@@ -65,13 +73,14 @@ def unpack(text: Any) -> Any:
         StoredDataInvalidError: It holds none. Not retryable.
     """
     try:
-        return orjson.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        raw = zlib.decompress(base64.b64decode(text, validate=True))
+        return json.loads(raw, strict=False)
     except (ValueError, TypeError, zlib.error) as error:
         raise StoredDataInvalidError("a stored document is damaged") from error
 
 
 def searchable(text: str) -> str:
-    """Return folded text as it is searched: control characters are single letters."""
+    """Return folded text as it is searched: what JSON escapes stands as single letters."""
     return text.translate(_SHORT)
 
 
@@ -130,6 +139,7 @@ def revision(given: Revision, *, packed: str | None) -> Document:
         "recordId": given.record_id,
         "last": given.revision,
         "revision": given.revision,
+        "ref": keys.revision_ref(given.record_id, given.revision),
         "fullSize": both.full_size,
         "brief": pack(both.brief),
         "rest": None if packed or both.rest is None else pack(both.rest),
