@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from azure.cosmos.aio import ContainerProxy
@@ -56,12 +56,19 @@ class Query:
 
 
 @dataclass(slots=True)
+class Sent:
+    """Whether a write was sent whose answer did not come, or was not sound."""
+
+    in_doubt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """The container, for one call on one partition."""
 
     container: ContainerProxy
     partition: str
-    in_doubt: bool = field(default=False)
+    sent: Sent
 
     async def pages(self, query: Query, *, items: int = PAGE_ITEMS) -> AsyncIterator[list[Any]]:
         """Give what a query selects page by page, each a request."""
@@ -114,7 +121,7 @@ class Link:
             OutcomeUnknownError: It may have been applied. Retryable.
             ProviderError: It was not.
         """
-        self.in_doubt = True
+        self.sent.in_doubt = True
         try:
             results = await self.container.execute_item_batch(batch.operations, self.partition)
         except CosmosBatchOperationError as error:
@@ -122,12 +129,12 @@ class Link:
         done = [each for each in results if each.get("statusCode") in errors.DONE]
         if len(done) != len(batch.operations) or len(results) != len(done):
             raise OutcomeUnknownError("the service answers a batch in part")
-        self.in_doubt = False
+        self.sent.in_doubt = False
         return True
 
     def _refused(self, error: CosmosBatchOperationError) -> bool:
         status = int(error.status_code or 0)
-        self.in_doubt = errors.is_unknown(status)
+        self.sent.in_doubt = errors.is_unknown(status)
         if status in errors.MOVED:
             return False
         told = error.operation_responses[error.error_index]
@@ -156,28 +163,13 @@ class Calls:
             OutcomeUnknownError: A batch was sent and no sound answer came. Retryable.
             ProviderError: As the clauses say. Nothing was written.
         """
-        self.connections.check_open()
-        link: Link | None = None
-        try:
-            async with asyncio.timeout(timeout):
-                opened = await self.connections.get()
-                await self._check_marker(opened)
-                link = Link(opened.container, partition)
-                return await work(link)
-        except ProviderError as error:
-            if link is not None and link.in_doubt and not isinstance(error, OutcomeUnknownError):
-                raise OutcomeUnknownError("no sound answer to a write that was sent") from error
-            raise
-        except errors.DRIVER as error:
-            self.connections.check_open()
-            told = errors.translate(error)
-            if link is not None and link.in_doubt and is_in_doubt(error):
-                raise OutcomeUnknownError("no answer to a write that was sent") from error
-            raise told from error
-        except RuntimeError as error:
-            # The SDK's session was closed under the call.
-            self.connections.check_open()
-            raise ProviderUnavailableError("the connection was lost") from error
+        sent = Sent()
+
+        async def inside(opened: Opened) -> T:
+            await self._check_marker(opened)
+            return await work(Link(opened.container, partition, sent))
+
+        return await self._bounded(inside, sent, timeout)
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the account answers and the marker is the configured one."""
@@ -185,16 +177,35 @@ class Calls:
 
     async def look(self, work: Callable[[Opened], Awaitable[T]], *, timeout: float) -> T:
         """Do work on account and container, and look at the marker whatever is known of it."""
+
+        async def inside(opened: Opened) -> T:
+            answer = await work(opened)
+            await self._read_marker(opened)
+            return answer
+
+        return await self._bounded(inside, Sent(), timeout)
+
+    async def _bounded(
+        self, work: Callable[[Opened], Awaitable[T]], sent: Sent, timeout: float
+    ) -> T:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
-                opened = await self.connections.get()
-                answer = await work(opened)
-                await self._read_marker(opened)
-                return answer
+                return await work(await self.connections.get())
+        except ProviderError as error:
+            if sent.in_doubt and not isinstance(error, OutcomeUnknownError):
+                raise OutcomeUnknownError("no sound answer to a write that was sent") from error
+            raise
         except errors.DRIVER as error:
             self.connections.check_open()
+            if sent.in_doubt and errors.is_in_doubt(error):
+                raise OutcomeUnknownError("no answer to a write that was sent") from error
             raise errors.translate(error) from error
+        except (RuntimeError, asyncio.CancelledError):
+            # Closing ends the session under the call, and cancels who waits for a connection.
+            if not _is_cancelled():
+                self.connections.check_open()
+            raise
 
     async def _check_marker(self, opened: Opened) -> None:
         now = asyncio.get_running_loop().time()
@@ -213,13 +224,13 @@ class Calls:
         self._seen = now
 
 
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def _nothing(opened: Opened) -> None:
     """Ask for nothing beside the marker."""
-
-
-def is_in_doubt(error: Exception) -> bool:
-    """Tell whether a batch may have been applied that failed in this way."""
-    return errors.is_unknown(errors.status_of(error)) and not errors.is_unsent(error)
 
 
 def _etags(documents: Sequence[Document]) -> list[tuple[str, str]]:

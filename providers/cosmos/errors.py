@@ -72,6 +72,11 @@ def is_unsent(error: BaseException) -> bool:
     return isinstance(error, RecreatedError) or isinstance(cause, ClientConnectorError)
 
 
+def is_in_doubt(error: Exception) -> bool:
+    """Tell whether a batch may have been applied that failed in this way."""
+    return is_unknown(status_of(error)) and not is_unsent(error)
+
+
 def translate(error: Exception) -> ProviderError:
     """Return what an error means to a caller: nothing was written."""
     if isinstance(error, RecreatedError):
