@@ -10,6 +10,7 @@ import pytest
 
 from broker.devstack.cosmos import Fault
 from providers.conformance import specimens
+from providers.conformance.delivery_steps import accepted, acknowledge, acquire, leased
 from providers.conformance.steps import (
     candidates,
     commit,
@@ -185,6 +186,23 @@ async def test_closing_ends_what_is_under_way(memory: CosmosResource) -> None:
         await provider.close()
         results = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(each) for each in results} <= {ProviderClosedError}
+
+
+async def test_a_lease_ends_by_the_clock_of_the_service(
+    cosmos_provider: CosmosMemoryProvider, memory: CosmosResource
+) -> None:
+    """C20, 004-74: whatever time it is here, and the token before is worth nothing."""
+    (effect,) = await accepted(cosmos_provider, PROJECT)
+    clock = memory.server.control
+    token = await leased(cosmos_provider, PROJECT, effect, lease_ms=60_000)
+    clock.skew(59)
+    assert (await acquire(cosmos_provider, PROJECT, effect)).token is None
+    clock.skew(61)
+    assert not await acknowledge(cosmos_provider, PROJECT, effect, token)
+    later = await leased(cosmos_provider, PROJECT, effect, lease_ms=60_000)
+    assert not await acknowledge(cosmos_provider, PROJECT, effect, token)
+    clock.skew(-3_600)
+    assert await acknowledge(cosmos_provider, PROJECT, effect, later)
 
 
 # -------------------- documents that are not where they belong
