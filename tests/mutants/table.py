@@ -5,47 +5,12 @@ twice, fails the run and a unit test: a rotten mutant proves nothing. The tests 
 that must go red.
 """
 
-from dataclasses import dataclass
+from tests.mutants.cosmos import MUTANTS as COSMOS
+from tests.mutants.mutant import LAWS, Mutant
 
-LAWS = "tests/conformance/test_laws.py::test_law"
 CHECKS = "tests/unit/authority/test_checks.py"
 ORDER = "tests/unit/services/test_access.py"
 RECORDS = "tests/unit/domain/test_records.py"
-
-
-class RottenError(Exception):
-    """A mutant's text is not in its file exactly once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One bug.
-
-    Attributes:
-        name: What is wrong then.
-        file: Where, from the root of the tree.
-        right: The text that is there.
-        wrong: The text in its place.
-        tests: Node ids for pytest; at least one test in them must fail.
-    """
-
-    name: str
-    file: str
-    right: str
-    wrong: str
-    tests: tuple[str, ...]
-
-    def plant(self, text: str) -> str:
-        """Return the file's text with the bug in it.
-
-        Raises:
-            RottenError: The text to replace is not there exactly once.
-        """
-        found = text.count(self.right)
-        if found != 1:
-            raise RottenError(f"{self.name}: its text is {found} times in {self.file}")
-        return text.replace(self.right, self.wrong)
-
 
 MUTANTS = (
     Mutant(
@@ -390,60 +355,5 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
-    Mutant(
-        name="a document is put over whatever is there",
-        file="providers/cosmos/batch.py",
-        right='("create", (whole,))',
-        wrong='("upsert", (whole,))',
-        tests=("tests/integration/providers/test_cosmos_races.py",),
-    ),
-    Mutant(
-        name="a document is replaced whoever replaced it before",
-        file="providers/cosmos/batch.py",
-        right='whole), {"if_match_etag": etag}), etag)',
-        wrong='whole), {"if_match_etag": "*"}), etag)',
-        tests=(f"{LAWS}[cosmos (stand-in)-supersession-cycle_refused_under_race]",),
-    ),
-    Mutant(
-        name="the SDK may send a write again",
-        file="providers/cosmos/connections.py",
-        right="        if sent in self.sent:\n",
-        wrong="        if sent in self.sent and not sent.body:\n",
-        tests=("tests/integration/providers/test_cosmos_faults.py",),
-    ),
-    Mutant(
-        name="a lease ends by the broker's clock",
-        file="providers/cosmos/delivery.py",
-        right='int(there["moment"])',
-        wrong='int(__import__("time").time() * 1000)',
-        tests=("tests/integration/providers/test_cosmos_races.py",),
-    ),
-    Mutant(
-        name="a batch that is answered in part counts as applied",
-        file="providers/cosmos/calls.py",
-        right="if len(done) != len(batch.operations) or len(results) != len(done):",
-        wrong="if len(results) != len(done):",
-        tests=("tests/integration/providers/test_cosmos_faults.py",),
-    ),
-    Mutant(
-        name="the container may be another one",
-        file="providers/cosmos/connections.py",
-        right="!= self.rid:",
-        wrong="== '':",
-        tests=("tests/integration/providers/test_cosmos_negotiation.py",),
-    ),
-    Mutant(
-        name="pages of two moments are taken for one",
-        file="providers/cosmos/calls.py",
-        right="if len(pages) <= 1 or await self.is_unchanged(query, found):",
-        wrong="if pages or not found:",
-        tests=("tests/integration/providers/test_cosmos_races.py",),
-    ),
-    Mutant(
-        name="a lost batch is told as nothing written",
-        file="providers/cosmos/calls.py",
-        right="        self.sent.in_doubt = True\n",
-        wrong="        self.sent.in_doubt = False\n",
-        tests=("tests/integration/providers/test_cosmos_faults.py",),
-    ),
+    *COSMOS,
 )
