@@ -25,7 +25,8 @@ class Fault:
         index: The operation that ``inner`` strikes, from 0.
         results: Return only so many results of a batch that was applied; -1 returns all.
         items: Return at most so many items a page of a query, also none; -1 as asked for.
-        delay_ms: Milliseconds to wait before the request takes effect.
+        delay_ms: Milliseconds to wait before the request takes effect, which it does also when
+            the client has gone meanwhile.
         late_ms: Milliseconds to wait afterwards, before the reply.
     """
 

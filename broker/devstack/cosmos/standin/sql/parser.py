@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from broker.devstack.cosmos.standin.refusals import RefusalError, invalid
+from broker.devstack.cosmos.standin.refusals import invalid
+from broker.devstack.cosmos.standin.sql.cursor import Cursor
 from broker.devstack.cosmos.standin.sql.functions import ARGUMENTS
 from broker.devstack.cosmos.standin.sql.syntax import (
     Column,
@@ -38,10 +39,9 @@ def parse(query: str) -> Query:
     return _Parser([*tokens(query)]).query()
 
 
-class _Parser:
+class _Parser(Cursor):
     def __init__(self, given: list[Token]) -> None:
-        self._given = given
-        self._at = 0
+        super().__init__(given)
         self._depth = 0
         self._terms = 0
         self._root = self._alias()
@@ -49,39 +49,39 @@ class _Parser:
     # --- clauses --------------------------------------------------------------------------
 
     def query(self) -> Query:
-        self._need("SELECT")
-        limit = self._number() if self._took("TOP") else None
+        self.need("SELECT")
+        limit = self._number() if self.took("TOP") else None
         columns, value = self._selection()
-        self._need("FROM")
-        if self._name() != self._root:
-            raise self._error()
-        where = self._expression() if self._took("WHERE") else None
-        orders = self._orders() if self._took("ORDER") else ()
+        self.need("FROM")
+        if self.name() != self._root:
+            raise self.error()
+        where = self._expression() if self.took("WHERE") else None
+        orders = self._orders() if self.took("ORDER") else ()
         offset = None
-        if self._took("OFFSET"):
+        if self.took("OFFSET"):
             if limit is not None:
-                raise self._error()
+                raise self.error()
             offset = self._number()
-            self._need("LIMIT")
+            self.need("LIMIT")
             limit = self._number()
-        if self._now.kind != "end":
-            raise self._error()
+        if self.now.kind != "end":
+            raise self.error()
         return Query(columns, value, where, orders, offset, limit)
 
     def _alias(self) -> str:
         """Finds the name that stands for an item, which is used before it is given."""
-        for word, name in zip(self._given, self._given[1:], strict=False):
+        for word, name in zip(self.given, self.given[1:], strict=False):
             if (word.kind, word.value) == ("keyword", "FROM") and name.kind == "name":
                 return str(name.value)
         raise invalid("a query selects FROM one name")
 
     def _selection(self) -> tuple[tuple[Column, ...], Expression | None]:
-        if self._took("*"):
+        if self.took("*"):
             return (), Path(())
-        if self._took("VALUE"):
+        if self.took("VALUE"):
             return (), self._expression()
         columns = [self._column()]
-        while self._took(","):
+        while self.took(","):
             columns.append(self._column())
         if len({column.name for column in columns}) != len(columns):
             raise invalid("two selected members have the same name")
@@ -89,16 +89,16 @@ class _Parser:
 
     def _column(self) -> Column:
         value = self._expression()
-        if self._took("AS"):
-            return Column(self._name(), value)
+        if self.took("AS"):
+            return Column(self.name(), value)
         if isinstance(value, Path) and value.names:
             return Column(value.names[-1], value)
         raise invalid("what is selected needs a name: AS")
 
     def _orders(self) -> tuple[Order, ...]:
-        self._need("BY")
+        self.need("BY")
         orders = [self._order()]
-        while self._took(","):
+        while self.took(","):
             orders.append(self._order())
         return tuple(orders)
 
@@ -106,18 +106,18 @@ class _Parser:
         path = self._expression()
         if not isinstance(path, Path) or not path.names:
             raise invalid("this stand-in only orders by properties")
-        descends = self._took("DESC")
+        descends = self.took("DESC")
         if not descends:
-            self._took("ASC")
+            self.took("ASC")
         return Order(path, descends)
 
     def _number(self) -> Number:
-        token = self._next()
+        token = self.next()
         if token.kind == "parameter":
             return Parameter(str(token.value))
         if token.kind == "number":
             return Literal(token.value)
-        raise self._error(token)
+        raise self.error(token)
 
     # --- expressions ----------------------------------------------------------------------
 
@@ -126,14 +126,14 @@ class _Parser:
         if self._depth > DEPTH_MAX:
             raise invalid("the query is nested too deeply")
         left = self._conjunction()
-        while self._took("OR"):
+        while self.took("OR"):
             left = self._joined("OR", left, self._conjunction())
         self._depth -= 1
         return left
 
     def _conjunction(self) -> Expression:
         left = self._negation()
-        while self._took("AND"):
+        while self.took("AND"):
             left = self._joined("AND", left, self._negation())
         return left
 
@@ -145,7 +145,7 @@ class _Parser:
 
     def _negation(self) -> Expression:
         negative = False
-        while self._took("NOT"):
+        while self.took("NOT"):
             negative = not negative
         inner = self._comparison()
         return Negation(inner) if negative else inner
@@ -153,21 +153,21 @@ class _Parser:
     def _comparison(self) -> Expression:
         left = self._primary()
         for sign in _SIGNS:
-            if self._took(sign):
+            if self.took(sign):
                 return Comparison(sign, left, self._primary())
-        negative = self._took("NOT")
-        if self._took("IN"):
-            self._need("(")
+        negative = self.took("NOT")
+        if self.took("IN"):
+            self.need("(")
             among = Membership(left, self._arguments())
             if not among.choices:
-                raise self._error()
+                raise self.error()
             return Negation(among) if negative else among
         if negative:
-            raise self._error()
+            raise self.error()
         return left
 
     def _primary(self) -> Expression:
-        token = self._next()
+        token = self.next()
         if token.kind in {"number", "text"}:
             return Literal(token.value)
         if token.kind == "parameter":
@@ -178,16 +178,16 @@ class _Parser:
             return self._negative()
         if token.value == "(" and token.kind == "sign":
             inner = self._expression()
-            self._need(")")
+            self.need(")")
             return inner
         if token.kind == "name":
-            return self._called(token) if self._took("(") else self._path(token)
-        raise self._error(token)
+            return self._called(token) if self.took("(") else self._path(token)
+        raise self.error(token)
 
     def _negative(self) -> Expression:
-        token = self._next()
+        token = self.next()
         if token.kind != "number" or isinstance(token.value, str):
-            raise self._error(token)
+            raise self.error(token)
         return Literal(-token.value)
 
     def _called(self, name: Token) -> Expression:
@@ -198,12 +198,12 @@ class _Parser:
         return Function(function, arguments)
 
     def _arguments(self) -> tuple[Expression, ...]:
-        if self._took(")"):
+        if self.took(")"):
             return ()
         arguments = [self._expression()]
-        while self._took(","):
+        while self.took(","):
             arguments.append(self._expression())
-        self._need(")")
+        self.need(")")
         return tuple(arguments)
 
     def _path(self, root: Token) -> Path:
@@ -211,44 +211,13 @@ class _Parser:
             raise invalid(f"the query knows no {str(root.value)[:40]!r}")
         names: list[str] = []
         while True:
-            if self._took("."):
-                names.append(self._name())
-            elif self._took("["):
-                token = self._next()
+            if self.took("."):
+                names.append(self.name())
+            elif self.took("["):
+                token = self.next()
                 if token.kind != "text":
-                    raise self._error(token)
+                    raise self.error(token)
                 names.append(str(token.value))
-                self._need("]")
+                self.need("]")
             else:
                 return Path(tuple(names))
-
-    # --- tokens ---------------------------------------------------------------------------
-
-    @property
-    def _now(self) -> Token:
-        return self._given[self._at]
-
-    def _next(self) -> Token:
-        token = self._now
-        if token.kind != "end":
-            self._at += 1
-        return token
-
-    def _took(self, value: str) -> bool:
-        took = self._now.kind in {"keyword", "sign"} and self._now.value == value
-        self._at += took
-        return took
-
-    def _need(self, value: str) -> None:
-        if not self._took(value):
-            raise self._error()
-
-    def _name(self) -> str:
-        token = self._next()
-        if token.kind != "name":
-            raise self._error(token)
-        return str(token.value)
-
-    def _error(self, token: Token | None = None) -> RefusalError:
-        at = (token or self._now).at
-        return invalid(f"syntax error at character {at}, or something that is not known here")
