@@ -1,6 +1,6 @@
 """Writes: a query for what stands in the way, and one batch under the etags that it found."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,23 +69,25 @@ async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOu
 
 
 async def _look(link: Link, write_set: WriteSet) -> _Met:
-    ids = named("i", _ids(write_set))
     asked = _revision_ids(write_set)
-    where, given = [f"c.id IN ({listed(ids)})"], ids
-    found: list[Document] = []
-    for start in range(0, len(asked), _ASKED_AT_ONCE):
-        part = named("s", asked[start : start + _ASKED_AT_ONCE])
-        held = " OR ".join(f"ARRAY_CONTAINS(c.ids, @{name})" for name in part)
-        where.append(f"(c.doc = 'segment' AND ({held}))")
-        found += await link.all(Query(" OR ".join(where), given | part, _MET))
-        where, given = [], {}
-    if where:
-        found += await link.all(Query(where[0], given, _MET))
+    found = await link.all(_query(named("i", _ids(write_set)), asked[:_ASKED_AT_ONCE]))
+    for start in range(_ASKED_AT_ONCE, len(asked), _ASKED_AT_ONCE):
+        found += await link.all(_query({}, asked[start : start + _ASKED_AT_ONCE]))
     segments = [each["ids"] for each in found if each["doc"] == "segment"]
     return _Met(
         {each["id"]: each for each in found},
-        frozenset(asked) & {each for ids_held in segments for each in ids_held},
+        frozenset(asked) & {each for held in segments for each in held},
     )
+
+
+def _query(ids: dict[str, object], revision_ids: Sequence[str]) -> Query:
+    """Return the query for documents of these ids, and for segments with these revision ids."""
+    held = named("s", revision_ids)
+    where = [f"c.id IN ({listed(ids)})"] if ids else []
+    if held:
+        several = " OR ".join(f"ARRAY_CONTAINS(c.ids, @{name})" for name in held)
+        where.append(f"(c.doc = 'segment' AND ({several}))")
+    return Query(" OR ".join(where), ids | held, _MET)
 
 
 def _ids(write_set: WriteSet) -> list[str]:

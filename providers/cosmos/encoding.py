@@ -7,7 +7,7 @@ from typing import Any
 from providers.cosmos import rows
 from providers.documents import to_json
 from providers.errors import WriteSetInvalidError
-from providers.model import Revision, WriteSet
+from providers.model import Record, Revision, WriteSet
 from providers.rules import OUTCOME_BYTES_MAX, check, check_text
 
 Document = dict[str, Any]
@@ -76,7 +76,7 @@ def _encoded(write_set: WriteSet, *, is_packed: bool) -> Encoded:
     )
 
 
-def _chains(write_set: WriteSet) -> Iterator[tuple[Any, list[Revision]]]:
+def _chains(write_set: WriteSet) -> Iterator[tuple[Record, list[Revision]]]:
     """Give each record and the revisions that come below its head, oldest first."""
     past: dict[str, list[Revision]] = {}
     for each in write_set.history:

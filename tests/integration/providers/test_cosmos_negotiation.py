@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from azure.core.credentials import AccessToken
 
 from broker.devstack.cosmos import CosmosServer, Fault
 from providers.conformance import specimens
 from providers.conformance.steps import committed, load
-from providers.cosmos import keys
+from providers.cosmos import connections, keys
 from providers.cosmos.negotiate import CAPABILITIES
 from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.resource import init_resource
@@ -148,6 +150,35 @@ async def test_what_is_not_there_is_refused_and_not_made(
 async def test_another_key_is_refused(memory: CosmosResource) -> None:
     provider = CosmosMemoryProvider(memory.options(key=OTHER_KEY))
     assert await _fact(provider) == "rights"
+    await provider.close()
+
+
+class KnownIdentity:
+    """Stands in for the identity of a process in Azure: one token, for this service alone."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        assert all(each.endswith("/.default") for each in scopes)
+        return AccessToken("the token", int(datetime.now(UTC).timestamp()) + 3_600)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+async def test_an_identity_opens_where_there_is_no_key(
+    memory: CosmosResource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """004-34, O2: and nobody else's does."""
+    identity = KnownIdentity()
+    monkeypatch.setattr(connections, "DefaultAzureCredential", lambda: identity)
+    provider = CosmosMemoryProvider(memory.options(key=None))
+    assert await _fact(provider) == "rights"
+    assert identity.is_closed
+    memory.server.control.change_account(bearer="the token")
+    assert (await provider.negotiate(timeout=SECONDS)).resource == RESOURCE
+    await committed(provider, specimens.create(PROJECT, specimens.memory("r1")))
     await provider.close()
 
 
