@@ -37,6 +37,7 @@ from providers.requests import (
     Contended,
     GraphConflict,
     Replayed,
+    Tombstoned,
 )
 from tests.fixtures.cosmos_resource import CosmosResource, opened
 
@@ -90,6 +91,25 @@ async def test_one_of_many_claims_wins(
     for number, each in enumerate(writes):
         if number != winner:
             await nothing_of(pair[0], each)
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_a_tombstone_between_read_and_write_is_met(
+    pair: tuple[CosmosMemoryProvider, CosmosMemoryProvider], memory: CosmosResource, *, held: bool
+) -> None:
+    """C-11, 004-62: of a key that nobody holds, and of one that a record does."""
+    if held:
+        await committed(pair[0], specimens.write(PROJECT, **specimens.claiming("r0", "k")))
+    control = memory.server.control
+    control.forget()
+    control.inject(Fault(kind="batch", delay_ms=800))
+    absent = specimens.create(PROJECT, specimens.memory("r1"), must_be_absent=("k",))
+    writing = asyncio.create_task(commit(pair[0], absent))
+    while "batch" not in control.counts():  # noqa: ASYNC110 - another process counts
+        await asyncio.sleep(0.01)
+    await committed(pair[1], specimens.write(PROJECT, tombstones=(specimens.tombstone("k"),)))
+    assert await writing == Tombstoned("k")
+    await nothing_of(pair[1], absent)
 
 
 async def test_one_of_many_imports_of_one_history_wins(
