@@ -1,4 +1,7 @@
-"""Records, receipts and effects as JSON documents, and back with every value checked (G-7)."""
+"""Records, receipts and effects as JSON documents, and back with every value checked (G-7).
+
+What is wrong with a stored value is not chained to its refusal: the text would hold the value.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -235,8 +238,8 @@ def make_revision(row: Sequence[Any], facet: MemoryFacet | None) -> Revision:
             actor_fingerprint=actor_fingerprint,
             create_time=known_time(create_time),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise StoredDataInvalidError("a stored revision holds an unknown value") from error
+    except (KeyError, TypeError, AttributeError):
+        raise StoredDataInvalidError("a stored revision holds an unknown value") from None
 
 
 def to_facet(document: Any) -> MemoryFacet:
@@ -265,8 +268,8 @@ def to_receipt(document: Any, key: ReceiptKey) -> IdempotencyReceipt:
             outcome=taken(dict)(outcome),
             create_time=to_time(create_time),
         )
-    except (TypeError, ValueError, OverflowError) as error:
-        raise StoredDataInvalidError("a stored receipt is damaged") from error
+    except (TypeError, ValueError, OverflowError):
+        raise StoredDataInvalidError("a stored receipt is damaged") from None
 
 
 _RECEIPT_VALUES = (str, int, type(None))
@@ -289,5 +292,5 @@ def to_effect(values: Sequence[Any]) -> AcceptedEffect:
             receipt=receipt,
             accept_time=known_time(accept_time),
         )
-    except (TypeError, ValueError, AttributeError) as error:
-        raise StoredDataInvalidError("a stored effect is damaged") from error
+    except (TypeError, ValueError, AttributeError):
+        raise StoredDataInvalidError("a stored effect is damaged") from None

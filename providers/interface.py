@@ -186,7 +186,8 @@ class IMemoryProvider(ABC):
         - S-5. Importance is compared as a number, both bounds included; ``updated_from`` is
           included and ``updated_before`` is not.
         - S-6. ``more`` is true exactly when a later page would hold something.
-        - S-7. One round trip.
+        - S-7. One round trip. Where a store has nothing to find a text or a filter by but a walk
+          in order, one for each stretch of at least 500 heads that the walk takes.
         - S-8. With ``brief`` what is returned holds the first 256 code points of the content, no
           rationale and no metadata in its facet. All else is whole, and what is found is the same.
         - S-9. With ``bytes_max`` the page ends before the first that would make it larger; never

@@ -6,7 +6,7 @@ Nothing here needs a store. An adapter calls ``check`` before it sends anything.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from math import isfinite
 from typing import Any
@@ -140,6 +140,10 @@ def _check_fingerprint(fingerprint: str) -> None:
 def _check_time(time: datetime) -> None:
     if time.tzinfo is None:
         raise WriteSetInvalidError("a time has no zone")
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        raise WriteSetInvalidError("a time has no equal in UTC") from None
 
 
 def _check_keys(write_set: WriteSet) -> None:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from providers.documents import to_json
 from providers.errors import (
-    NegotiationRefusedError,
     OutcomeUnknownError,
     ProviderError,
     ResourceMismatchError,
@@ -22,35 +21,20 @@ from providers.marker import check_marker
 from providers.model import ProjectKey, ResourceIdentity
 from providers.redis import errors, keys
 from providers.redis.connections import Command, Connections, Link, Reply
+from providers.redis.fitness import check_rights, check_settings, unfit
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import Script
 
 T = TypeVar("T")
 
-_SETTINGS: Command = ("CONFIG", "GET", "*append*")
-_DEMANDED = {b"appendonly": b"yes", b"appendfsync": b"always", b"no-appendfsync-on-rewrite": b"no"}
-_FACTS = {
-    "aof": "the append-only file must be on, synced always, and without an error",
-    "eviction": "maxmemory-policy must be noeviction",
-    "replica": "the server must be a master without replicas",
-    "expiring_key": "something in the database expires, or it cannot be told whether",
-}
-
-# What scripts write, and what ends in the append-only file.
-_WRITTEN = (("HSET", "f", "v"), ("HDEL", "f"), ("SADD", "m"), ("ZADD", "0", "m"), ("ZREM", "m"))
-_LOADING = (
-    "the default user may be off, but needs every right on the keys: what it might not have written"
-    " this server leaves out when it starts"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a script is run with: a project's keys, a request, and documents to store."""
+    """What a script is run with: a project's keys, a request as JSON, and documents to store."""
 
     script: Script
     digest: str
-    request: object
+    request: bytes
     documents: Sequence[bytes] = ()
 
 
@@ -71,6 +55,10 @@ class Calls:
         self._prefix = options.key_prefix
         self._database = options.database
         self._marker = keys.marker_value(self.resource)
+        self._user = options.username or "default"
+        # How often it was doubted that the append-only file holds all, as it is before the first
+        # look; and which of these doubts a later look has cleared.
+        self._doubts, self._cleared = 1, 0
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that only reads answers.
@@ -101,13 +89,11 @@ class Calls:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
-                link = await self.connections.open()
-                try:
+                async with self.connections.fresh() as link:
+                    await link.load_scripts()
                     await self._ready(link)
-                finally:
-                    await link.connection.disconnect(nowait=True)
         except errors.DRIVER as error:
-            raise errors.translate(error) from error
+            raise errors.translate(error) from errors.bare(error)
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the server answers and is fit."""
@@ -130,14 +116,15 @@ class Calls:
                 return answer
         except errors.DRIVER as error:
             self.connections.check_open()
-            raise errors.translate(error) from error
+            raise errors.translate(error) from errors.bare(error)
 
     async def _ready(self, link: Link) -> None:
         await self._run(nothing(), _Sent(), link)
-        await self._check_loading(link)
+        await check_rights(link, self._user, keys.base_key(self._prefix, ""))
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
-        commands = [self._command(link, call), _SETTINGS]
+        doubts = self._doubts
+        commands = [self._command(link, call), link.settings]
         sent.in_doubt = True
         answer, settings = await link.exchange(commands)
         sent.in_doubt = False
@@ -147,23 +134,14 @@ class Calls:
             sent.in_doubt = True
             answer, settings = await link.exchange(commands)
             sent.in_doubt = False
+        if errors.code_of(answer) == errors.UNCLEAR:
+            await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
         payload = self._payload(answer)
+        self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
-        _check_settings(settings)
+        check_settings(settings)
         sent.in_doubt = False
         return payload
-
-    async def _check_loading(self, link: Link) -> None:
-        """Refuse a server that would not read back all that is written, when it starts again."""
-        if not link.skips_on_loading:
-            return
-        key = keys.base_key(self._prefix, "")
-        asked = [("ACL", "DRYRUN", "default", name, key, *words) for name, *words in _WRITTEN]
-        for reply in await link.exchange(asked):
-            if isinstance(reply, Exception):
-                raise errors.translate(reply) from reply
-            if reply != b"OK":
-                raise NegotiationRefusedError(_LOADING, fact="aof")
 
     def _command(self, link: Link, call: Call) -> Command:
         return (
@@ -174,21 +152,27 @@ class Calls:
             keys.base_key(self._prefix, call.digest),
             self._marker,
             self._database,
-            "1" if link.fields_expire else "0",
+            self._seen(link),
             keys.tag_of(call.digest),
-            to_json(call.request),
+            call.request,
             *call.documents,
         )
+
+    def _seen(self, link: Link) -> str:
+        """Return what a script cannot know of the server."""
+        fields = "fields" if link.fields_expire else ""
+        return f"{fields} doubted" if self._cleared < self._doubts else fields
 
     def _payload(self, answer: Reply) -> list[Any]:
         """Return what a script found, or raise what it refused with."""
         if isinstance(answer, Exception):
-            raise errors.translate(answer) from answer
+            raise errors.translate(answer) from errors.bare(answer)
         payload: list[Any]
         verdict, *payload = answer
         if verdict == b"marker":
             raise self._mismatch(payload[0])
         if verdict == b"unfit":
+            self._doubts += 1
             raise unfit(payload[0])
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
@@ -205,25 +189,11 @@ class Calls:
 
 def nothing() -> Call:
     """Return the call that asks for nothing."""
-    return Call(Script.READY, "", None)
-
-
-def unfit(facts: Sequence[bytes]) -> NegotiationRefusedError:
-    """Return the refusal of a server that these facts speak against; the first is its ``fact``."""
-    named = list(dict.fromkeys(fact.decode() for fact in facts))
-    return NegotiationRefusedError("; ".join(_FACTS[each] for each in named), fact=named[0])
-
-
-def _check_settings(reply: Reply) -> None:
-    if isinstance(reply, Exception):
-        raise errors.translate(reply) from reply
-    found = dict(zip(reply[::2], reply[1::2], strict=True))
-    if any(found.get(name) != value for name, value in _DEMANDED.items()):
-        raise unfit([b"aof"])
+    return Call(Script.READY, "", b"null")
 
 
 def project_call(
     script: Script, project: ProjectKey, request: object, documents: Sequence[bytes] = ()
 ) -> Call:
     """Return the call of a script on the keys of a project."""
-    return Call(script, keys.project_digest(project), request, documents)
+    return Call(script, keys.project_digest(project), to_json(request), documents)

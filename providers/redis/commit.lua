@@ -14,20 +14,12 @@ local function demand(holds)
     open = open and holds
 end
 
-local function number(hash, field)
-    local value = tonumber(get(hash, field) or 0)
-    if not value then
-        damage = hash
-    end
-    return value or 0
-end
-
 local receipt = get('receipts', request.receipt)
 demand(not receipt)
 
 local old, heads, bytes = {}, {}, {}
 for i, put in ipairs(request.heads) do
-    bytes[i] = number('bytes', put[1])
+    bytes[i] = count('bytes', put[1])
     local document, head = head_of(put[1])
     if document then
         old[i] = head
@@ -42,7 +34,7 @@ end
 
 local used = {}
 for i, revision in ipairs(request.revisions) do
-    if redis.call('SISMEMBER', key('revision_ids'), revision[2]) == 1 then
+    if redis.call('HEXISTS', key('revision_ids'), revision[2]) == 1 then
         used[#used + 1] = revision[2]
         open = false
     end
@@ -63,7 +55,7 @@ end
 
 local counters, values = {}, {}
 for i, asked in ipairs(request.counters) do
-    values[i] = number('counters', asked[1])
+    values[i] = count('counters', asked[1])
     counters[i] = string.format('%.0f', values[i])
     demand(asked[2] == null or asked[2] == values[i])
 end
@@ -113,13 +105,13 @@ for i, put in ipairs(request.heads) do
     end
     in_order(cjson.decode(put[4]), put[1], enter)
     for _, target in ipairs(put[7]) do
-        expect('set', 'links/' .. put[1])
+        expect('hash', 'links/' .. put[1])
     end
 end
-for i, name in ipairs({'receipts', 'heads', 'texts', 'revisions', 'bytes', 'keys', 'counters'}) do
+local hashes = {'receipts', 'heads', 'texts', 'revisions', 'revision_ids', 'bytes', 'keys', 'counters'}
+for i, name in ipairs(hashes) do
     expect('hash', name)
 end
-expect('set', 'revision_ids')
 if effect ~= null then
     expect('hash', 'effects')
     expect('zset', 'pending/' .. effect[2])
@@ -127,9 +119,15 @@ end
 for name, kind in pairs(types) do
     local found = redis.call('TYPE', key(name)).ok
     if found ~= kind and found ~= 'none' then
-        return {'damaged', name}
+        return {'damaged', string.match(name, '^[^/]+')}
     end
 end
+
+-- A right that is missing stops all of it, too: here each command has nothing to change, but for the
+-- HSET that is the first to write.
+redis.call('HDEL', key('receipts'), request.receipt)
+redis.call('ZADD', key('order'), 'XX', 0, '')
+redis.call('ZREM', key('order'), '')
 
 redis.call('HSET', key('receipts'), request.receipt, ARGV[6])
 for i, put in ipairs(request.heads) do
@@ -141,12 +139,12 @@ for i, put in ipairs(request.heads) do
     end
     redis.call('HSET', key('bytes'), put[1], string.format('%.0f', bytes[i] + put[6]))
     for _, target in ipairs(put[7]) do
-        redis.call('SADD', key('links/' .. put[1]), target)
+        redis.call('HSET', key('links/' .. put[1]), target, '')
     end
 end
 for i, revision in ipairs(request.revisions) do
     redis.call('HSET', key('revisions'), revision[1], ARGV[6 + i])
-    redis.call('SADD', key('revision_ids'), revision[2])
+    redis.call('HSET', key('revision_ids'), revision[2], '')
 end
 for i, set in ipairs(sets) do
     if set[1] == 'ZADD' then

@@ -14,9 +14,16 @@ from providers.redis.rows import head_document, revision_document, size_of, to_h
 from providers.redis.scripts import Script
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, KeyHolder
-from providers.rules import OUTCOME_BYTES_MAX, check, check_text
+from providers.rules import (
+    OUTCOME_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    check,
+    check_text,
+    is_storable,
+)
 
 _FREE = KeyHolder(None, None)
+_NUL = b"\\u0000"
 
 
 async def commit(calls: Calls, write_set: WriteSet, timeout: float) -> CommitOutcome:
@@ -50,8 +57,8 @@ def _facts(write_set: WriteSet, met: Sequence[Any]) -> Facts:
             revision_ids=frozenset(each.decode() for each in used),
             has_effect=is_told == 1,
         )
-    except ValueError as error:
-        raise StoredDataInvalidError("what a commit met is damaged") from error
+    except ValueError:
+        raise StoredDataInvalidError("what a commit met is damaged") from None
 
 
 # -------------------- the script's request
@@ -65,12 +72,23 @@ def encode(write_set: WriteSet) -> Call:
     """
     try:
         check(write_set)
-        check_text(write_set)
         if len(to_json(write_set.receipt.outcome)) > OUTCOME_BYTES_MAX:
             raise WriteSetInvalidError("the receipt's outcome is too large")
-        return _encode(write_set)
+        call = _encode(write_set)
     except (TypeError, ValueError) as error:
+        check_text(write_set)
         raise WriteSetInvalidError("the write set holds something that is not JSON") from error
+    # JSON is never shorter than the text in it, spells NUL in one way only and refuses surrogates:
+    # a look at what is sent clears most write sets.
+    sent = (call.request, *call.documents)
+    project = write_set.project
+    if (
+        sum(map(len, sent)) > TEXT_BYTES_MAX
+        or any(_NUL in each for each in sent)
+        or not is_storable(project.tenant_id + project.project_id)
+    ):
+        check_text(write_set)
+    return call
 
 
 def _encode(write_set: WriteSet) -> Call:

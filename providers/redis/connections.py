@@ -7,8 +7,8 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 import asyncio
 import re
 import select
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,14 +28,18 @@ Command: TypeAlias = tuple[bytes | str | int, ...]
 Reply: TypeAlias = Any
 
 _VERSION_MIN = (6, 0)
-_FLAGS_SINCE = (7, 0)
+# A server that takes several names looks these up; a pattern it compares with every setting.
+_SETTINGS: Command = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
+_SETTINGS_BY_PATTERN: Command = ("CONFIG", "GET", "*append*")
+_FLAGS_SINCE = _NAMES_SINCE = (7, 0)
+_TELLS_RIGHTS_SINCE = (7, 0)
 _FIELDS_EXPIRE_SINCE = (7, 4)
 _VALKEY_FIELDS_EXPIRE_SINCE = (9, 0)
 # Seen: 7.0 leaves out what the default user might not do when it reads the append-only file back;
 # 6.2 and Valkey 9 do not. Of what was not seen the worse is taken.
 _SKIPS_SINCE = (7, 0)
 _VALKEY_SKIPS_NOTHING_SINCE = (9, 0)
-# Seconds that a connection in doubt may take to close.
+# Seconds that a connection may take to close; one in doubt may never be answered.
 _GRACE = 1.0
 
 
@@ -70,13 +74,17 @@ class Link:
         connection: Of the driver.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
+        settings: The command that reads the settings that scripts cannot see.
+        tells_rights: Whether the server can be asked what a user may do.
         skips_on_loading: Whether the server may leave out of the append-only file, when it starts,
             what the default user has no right to.
     """
 
     connection: Connection
     scripts: Mapping[Script, Loaded]
+    settings: Command = _SETTINGS_BY_PATTERN
     fields_expire: bool = False
+    tells_rights: bool = False
     skips_on_loading: bool = False
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
@@ -167,7 +175,26 @@ class Connections:
         self._places.release()
         self._leave(link)
 
+    @asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Link]:
+        """Open a connection outside the pool for one look at the server, and end it."""
+        link = await self.reach()
+        try:
+            yield link
+        finally:
+            self._leave(link)
+
     async def open(self) -> Link:
+        """Open a connection on which every script is known to the server; see ``reach``."""
+        link = await self.reach()
+        try:
+            await link.load_scripts()
+        except BaseException:
+            self._leave(link)
+            raise
+        return link
+
+    async def reach(self) -> Link:
         """Open a connection and see which server it leads to.
 
         Raises:
@@ -179,12 +206,10 @@ class Connections:
             await connection.connect()  # type: ignore[no-untyped-call]
             link = Link(connection, PLAIN)
             server, cluster = await link.exchange([("INFO", "server"), ("INFO", "cluster")])
-            link = _seen(connection, server, cluster)
-            await link.load_scripts()
+            return _seen(connection, server, cluster)
         except BaseException:
             self._leave(Link(connection, PLAIN))
             raise
-        return link
 
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
@@ -193,7 +218,7 @@ class Connections:
             self._leave(link)
         self._idle.clear()
         if self._leaving:
-            await asyncio.wait(self._leaving, timeout=_GRACE)
+            await asyncio.wait(self._leaving)
 
     async def _free(self) -> Link | None:
         """Return an idle connection that the server has not closed meanwhile."""
@@ -254,7 +279,8 @@ class Connections:
 async def _close(connection: Connection) -> None:
     # Whatever happens on the way, the driver drops the connection in the end.
     with suppress(*DRIVER):
-        await connection.disconnect(nowait=True)
+        async with asyncio.timeout(_GRACE):
+            await connection.disconnect()
 
 
 def _seen(connection: Connection, server: Reply, cluster: Reply) -> Link:
@@ -276,7 +302,9 @@ def _seen(connection: Connection, server: Reply, cluster: Reply) -> Link:
     return Link(
         connection,
         scripts=FLAGGED if version >= _FLAGS_SINCE else PLAIN,
+        settings=_SETTINGS if version >= _NAMES_SINCE else _SETTINGS_BY_PATTERN,
         fields_expire=version >= _FIELDS_EXPIRE_SINCE or valkey >= _VALKEY_FIELDS_EXPIRE_SINCE,
+        tells_rights=version >= _TELLS_RIGHTS_SINCE,
         skips_on_loading=version >= _SKIPS_SINCE and valkey < _VALKEY_SKIPS_NOTHING_SINCE,
     )
 

@@ -10,7 +10,11 @@ local effect = get('effects', request.effect)
 local kept = get('deliveries', request.effect)
 local good, told = pcall(cjson.decode, effect or 'null')
 local also_good, delivery = pcall(cjson.decode, kept or '[null,null,false,null,null,null]')
-if not good or not also_good or (effect and told[1] ~= tag) then
+local sound = good and also_good and type(delivery) == 'table'
+    and (delivery[ENDS] == null or tonumber(delivery[ENDS]))
+    and type(delivery[DELIVERED]) == 'boolean'
+    and (not effect or (type(told) == 'table' and told[1] == tag and told[4] == request.effect))
+if not sound then
     damage = 'an effect'
 end
 if damage or not effect or told[2] ~= request.run then
@@ -41,9 +45,11 @@ end
 for name, kind in pairs({deliveries = 'hash', ['pending/' .. request.run] = 'zset'}) do
     local found = redis.call('TYPE', key(name)).ok
     if found ~= kind and found ~= 'none' then
-        return {'damaged', name}
+        return {'damaged', string.match(name, '^[^/]+')}
     end
 end
+-- A right that is missing stops all of it, too: here there is nothing to remove.
+redis.call('ZREM', pending, '\0')
 redis.call('HSET', key('deliveries'), request.effect, state)
 if request.action == 'acknowledge' then
     redis.call('ZREM', pending, request.effect)

@@ -18,12 +18,12 @@ from providers.deliveries import (
     PendingEffects,
     PendingEffectsRequest,
 )
-from providers.documents import to_effect, to_json, to_time
+from providers.documents import taken, to_effect, to_json, to_time
 from providers.errors import StoredDataInvalidError
 from providers.model import ProjectKey
 from providers.redis.calls import Calls, project_call
 from providers.redis.reader import findable, findable_project, tag_in
-from providers.redis.rows import to_list
+from providers.redis.rows import DAMAGE, to_list
 from providers.redis.scripts import Script
 from providers.rules import check_code
 
@@ -76,7 +76,7 @@ async def effect(calls: Calls, request: EffectRequest, timeout: float) -> Effect
     project = findable_project(request.project)
     call = project_call(Script.EFFECT, project, {"effect": findable(request.receipt_id)})
     told, kept = await calls.read(call, timeout=timeout)
-    found = _to_found(tag_in(project), told, kept)
+    found = to_found(tag_in(project), request.receipt_id, told, kept)
     is_of_run = found.effect is not None and found.effect.run_id == request.run_id
     return found if is_of_run else _NOWHERE
 
@@ -93,8 +93,11 @@ async def pending_effects(
     }
     call = project_call(Script.PENDING, project, asked)
     (listed,) = await calls.read(call, timeout=timeout)
-    tag, pairs = tag_in(project), iter(listed)
-    found = [_to_found(tag, told, kept) for told, kept in zip(pairs, pairs, strict=True)]
+    tag, each = tag_in(project), iter(listed)
+    found = [
+        to_found(tag, receipt_id.decode(errors="replace"), told, kept)
+        for receipt_id, told, kept in zip(each, each, each, strict=True)
+    ]
     return PendingEffects(tuple(found[: request.limit]), more=len(found) > request.limit)
 
 
@@ -104,26 +107,36 @@ async def _deliver(
     place = findable_project(project)
     call = project_call(Script.DELIVER, place, asked)
     done, told, kept = await calls.write(call, timeout=timeout)
-    return bool(done), _to_found(tag_in(place), told, kept)
+    return bool(done), to_found(tag_in(place), str(asked["effect"]), told, kept)
 
 
 def _named(receipt_id: str, run_id: str) -> dict[str, object]:
     return {"effect": findable(receipt_id), "run": findable(run_id)}
 
 
-def _to_found(tag: str, told: bytes | None, kept: bytes | None) -> EffectFound:
-    """Return the effect and where its delivery stands.
+def to_found(tag: str, receipt_id: str, told: bytes | None, kept: bytes | None) -> EffectFound:
+    """Return the effect that is kept under a receipt id and where its delivery stands.
 
     Raises:
-        StoredDataInvalidError: One of them is damaged. Not retryable.
+        StoredDataInvalidError: One of them is damaged, or the effect another. Not retryable.
     """
     if told is None:
         return _NOWHERE
     values: list[Any] = to_list(tag, told)
     try:
         values[-1] = to_time(values[-1])
-        _, _, delivered, code, fact_id, fact = orjson.loads(kept or _UNTOUCHED)
-        acknowledgement = None if fact_id is None else Acknowledgement(fact_id, fact)
-    except (IndexError, TypeError, ValueError, OverflowError) as error:
-        raise StoredDataInvalidError("a stored effect is damaged") from error
-    return EffectFound(to_effect(values), delivered, code, acknowledgement)
+        if values[2] != receipt_id:
+            raise StoredDataInvalidError("a stored effect is another")
+        _, _, delivered, code, *fact = orjson.loads(_UNTOUCHED if kept is None else kept)
+        return EffectFound(
+            to_effect(values),
+            taken(bool)(delivered),
+            None if code is None else taken(str)(code),
+            None if fact == [None, None] else _to_acknowledgement(*fact),
+        )
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored effect is damaged") from None
+
+
+def _to_acknowledgement(fact_id: Any, sequence: Any) -> Acknowledgement:
+    return Acknowledgement(taken(str)(fact_id), taken(int)(sequence))

@@ -1,5 +1,8 @@
 """What the driver and the server say, told apart by code and never by text (G-5)."""
 
+import re
+import ssl
+
 from redis.exceptions import RedisError, ResponseError
 
 from providers.errors import (
@@ -15,6 +18,10 @@ DRIVER = (RedisError, OSError)
 """All that a driver may raise. ``TimeoutError`` is an ``OSError``."""
 
 NO_SCRIPT = "NOSCRIPT"
+UNCLEAR = "ERR"
+"""What a right that a script lacks is called, among others."""
+
+_CODE = re.compile(r"[A-Z]+")
 _MEMORY_FULL = "OOM"
 _WRONG_TYPE = "WRONGTYPE"
 _REFUSED = {
@@ -26,6 +33,7 @@ _REFUSED = {
     "NOPERM": ("the user lacks a right", "rights"),
     "NOAUTH": ("the server asks for a user and a password", "rights"),
     "WRONGPASS": ("the server does not take user and password", "rights"),
+    "MISCONF": ("the server takes no writes: it could not write to its disk", "aof"),
 }
 
 
@@ -33,8 +41,9 @@ def code_of(error: BaseException) -> str:
     """Return the code that a server's error begins with, or an empty text."""
     if not isinstance(error, RedisError):
         return ""
-    code = getattr(error, "status_code", None)
-    return str(code or (str(error).partition(" ")[0] if isinstance(error, ResponseError) else ""))
+    first = str(error).partition(" ")[0] if isinstance(error, ResponseError) else ""
+    code = error.status_code or first
+    return code if _CODE.fullmatch(code) else ""
 
 
 def translate(error: Exception) -> ProviderError:
@@ -51,4 +60,20 @@ def translate(error: Exception) -> ProviderError:
         return ProviderUnavailableError(f"the server refused: {code}")
     if isinstance(error, TimeoutError):
         return ProviderTimeoutError("the time ran out")
+    below = error.__context__
+    if isinstance(below, ssl.SSLCertVerificationError):
+        return ProviderUnavailableError(
+            "the server's certificate is for another host, or not of an authority that is trusted"
+        )
+    if isinstance(below, ssl.SSLError):
+        return ProviderUnavailableError("the server does not speak TLS as it must")
     return ProviderUnavailableError("the server cannot be reached")
+
+
+def bare(error: Exception) -> Exception:
+    """Return what to chain as the cause: of a server's error its code alone.
+
+    Its text names the user, keys, or arguments.
+    """
+    code = code_of(error)
+    return ResponseError(code) if code else error

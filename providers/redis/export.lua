@@ -24,7 +24,7 @@ local function reached()
         reach(record_id)
     end
     while ids[at] do
-        for i, record_id in ipairs(redis.call('SMEMBERS', key('links/' .. ids[at]))) do
+        for i, record_id in ipairs(redis.call('HKEYS', key('links/' .. ids[at]))) do
             reach(record_id)
         end
         at = at + 1
@@ -52,7 +52,7 @@ for i, record_id in ipairs(ids) do
     end
     chosen[#chosen + 1] = {document, record_id, head[REVISION]}
     revisions = revisions + head[REVISION]
-    bytes = bytes + tonumber(get('bytes', record_id) or 0)
+    bytes = bytes + count('bytes', record_id)
 end
 if revisions > most[2] then
     return answer('revisions')

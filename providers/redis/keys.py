@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import orjson
 
-from providers.documents import to_json
+from providers.documents import taken, to_json
 from providers.errors import StoredDataInvalidError
 from providers.model import ProjectKey, ResourceIdentity, RevisionRef
 
@@ -31,9 +31,9 @@ def marker_of(value: bytes | None) -> tuple[object, object]:
         return None, None
     try:
         resource_id, generation = orjson.loads(value)
-    except (TypeError, ValueError) as error:
-        raise StoredDataInvalidError("the stored marker is damaged") from error
-    return resource_id, generation
+        return taken(str)(resource_id), taken(int)(generation)
+    except (TypeError, ValueError):
+        raise StoredDataInvalidError("the stored marker is damaged") from None
 
 
 def project_digest(project: ProjectKey) -> str:

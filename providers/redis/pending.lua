@@ -1,4 +1,5 @@
--- Undelivered effects of one run in stream order, each with where its delivery stands.
+-- Undelivered effects of one run in stream order: the receipt id of each, the effect, and where its
+-- delivery stands.
 local after = '(' .. request.after
 local pending = key('pending/' .. request.run)
 local found = {}
@@ -8,6 +9,7 @@ for i, receipt_id in ipairs(ids) do
     if not effect then
         damage = 'an effect'
     end
+    found[#found + 1] = receipt_id
     found[#found + 1] = effect
     found[#found + 1] = get('deliveries', receipt_id)
 end

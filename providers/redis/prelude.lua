@@ -2,7 +2,8 @@
 -- written else. Then what the scripts have in common.
 --
 -- KEYS[1] the marker  KEYS[2] what begins every key of the project
--- ARGV[1] the marker's value  [2] number of the database  [3] '1' where fields of a hash can expire
+-- ARGV[1] the marker's value  [2] number of the database  [3] 'fields' where fields of a hash can
+-- expire, 'doubted' where the append-only file was seen to be off or unfit before
 -- [4] what begins every document of the project  [5] the request, as JSON  [6] and on: documents
 local function info(section, name)
     return string.match(redis.call('INFO', section), '\n' .. name .. ':([^\r\n]*)')
@@ -17,16 +18,22 @@ local function unfit()
     end
     local replication = redis.call('INFO', 'replication')
     demand(string.find(replication, '\nrole:master\r', 1, true), 'replica')
-    demand(string.find(replication, '\nconnected_slaves:0\r', 1, true), 'replica')
+    demand(string.find(replication, '\nconnected_slaves:0\r', 1, true), 'replicas')
     local persistence = redis.call('INFO', 'persistence')
-    demand(string.find(persistence, '\naof_enabled:1\r', 1, true), 'aof')
-    demand(string.find(persistence, '\naof_last_write_status:ok\r', 1, true), 'aof')
+    demand(string.find(persistence, '\naof_enabled:1\r', 1, true), 'aof_off')
+    demand(string.find(persistence, '\naof_last_write_status:ok\r', 1, true), 'aof_failed')
+    -- A file that was switched on while the server ran holds nothing until it is rewritten for the
+    -- first time, and a crash before that loses all; the server calls it enabled all the same.
+    local is_first = string.find(persistence, '\naof_base_size:0\r', 1, true)
+    demand(not (is_first or string.find(ARGV[3], 'doubted', 1, true))
+        or (string.find(persistence, '\naof_rewrite_in_progress:0\r', 1, true)
+        and string.find(persistence, '\naof_rewrite_scheduled:0\r', 1, true)), 'aof_begins')
     demand(info('memory', 'maxmemory_policy') == 'noeviction', 'eviction')
     local keys = info('keyspace', 'db' .. ARGV[2]) or ''
     demand(string.find(keys, ',expires=0,', 1, true), 'expiring_key')
     local fields = string.match(keys, ',keys_with_volatile_items=(%d+)')
         or string.match(keys, ',subexpiry=(%d+)')
-    demand(fields == '0' or (not fields and ARGV[3] ~= '1'), 'expiring_key')
+    demand(fields == '0' or (not fields and not string.find(ARGV[3], 'fields', 1, true)), 'expiring_field')
     return found
 end
 
@@ -52,10 +59,48 @@ local function get(hash, field)
     return redis.call('HGET', key(hash), field)
 end
 
+-- A count that is kept, or 0.
+local function count(hash, field)
+    local value = get(hash, field) or '0'
+    if not string.find(value, '^%d+$') then
+        damage = 'a count'
+        return 0
+    end
+    return tonumber(value)
+end
+
 -- What scripts look at of a head.
 local RECORD, REVISION, REVISION_ID, AGENT, KIND, STATE, TRUST = 2, 3, 4, 5, 6, 7, 8
 local SUPERSEDED, IMPORTANCE, SIZE, ORDER, PLACE, ENTERED, TAGS = 9, 10, 11, 12, 13, 14, 15
 local LISTED, MOVED = 16, 17
+
+local KINDS = {
+    'string', 'string', 'number', 'string', 'string', 'string', 'string', 'string', false, 'number',
+    'number', 'string', 'string', 'table', 'table', 'boolean', 'boolean', 'string',
+}
+
+local function are_strings(values)
+    for i, each in ipairs(values) do
+        if type(each) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
+local function is_head(head)
+    if type(head) ~= 'table' then
+        return false
+    end
+    for i, kind in ipairs(KINDS) do
+        if kind and type(head[i]) ~= kind then
+            return false
+        end
+    end
+    return head[1] == tag and head[REVISION] >= 1
+        and (head[SUPERSEDED] == null or type(head[SUPERSEDED]) == 'string')
+        and are_strings(head[ENTERED]) and are_strings(head[TAGS])
+end
 
 -- The head of a record as it is kept, and taken apart; nothing when there is none.
 local function head_of(record_id)
@@ -64,7 +109,7 @@ local function head_of(record_id)
         return
     end
     local good, head = pcall(cjson.decode, document)
-    if not good or head[1] ~= tag or head[RECORD] ~= record_id then
+    if not good or not is_head(head) or head[RECORD] ~= record_id then
         damage = 'a head'
         return
     end

@@ -92,7 +92,8 @@ async def revisions(calls: Calls, request: RevisionsRequest, timeout: float) -> 
     if not rest:
         return RevisionsPage(found=False)
     more, page = rest
-    found = [to_revision(keys.tag_of(call.digest), each) for each in page]
+    tag, whole = keys.tag_of(call.digest), 0 if request.brief else len(page) - more
+    found = [to_revision(tag, each, brief=at >= whole) for at, each in enumerate(page)]
     check_chain(found[::-1], request.record_id, int(newest))
     shown = found[:-1] if more else found
     return RevisionsPage(found=True, revisions=tuple(shown), more=bool(more))
@@ -136,10 +137,9 @@ def _stream(request: LoadRequest) -> str:
 
 
 def _to_count(value: bytes | None) -> int:
-    try:
-        return int(value or 0)
-    except ValueError as error:
-        raise StoredDataInvalidError("a stored counter is damaged") from error
+    if not (value or b"0").isdigit():
+        raise StoredDataInvalidError("a stored counter is damaged")
+    return int(value or 0)
 
 
 def _to_heads(tag: str, found: Sequence[bytes]) -> dict[str, Record]:

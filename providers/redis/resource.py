@@ -34,15 +34,15 @@ async def init_resource(address: str, resource_id: str, generation: int) -> None
     value = keys.marker_value(resource)
     try:
         async with asyncio.timeout(_SECONDS):
-            link = await connections.open()
-            written, found = await link.exchange([("SET", name, value, "NX"), ("GET", name)])
+            async with connections.fresh() as link:
+                written, found = await link.exchange([("SET", name, value, "NX"), ("GET", name)])
     except errors.DRIVER as error:
-        raise errors.translate(error) from error
+        raise errors.translate(error) from errors.bare(error)
     finally:
         await connections.close()
     for reply in (written, found):
         if isinstance(reply, Exception):
-            raise errors.translate(reply) from reply
+            raise errors.translate(reply) from errors.bare(reply)
     if written is not None:
         return
     if found == value:

@@ -31,14 +31,19 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _SIGN = 1 << 63
 _ALL = (1 << 64) - 1
 _SHARED = "cross-team"
+DAMAGE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
+"""What it is to take apart something that was stored and is damaged. Never chained: the text of
+one would hold stored values."""
+
+_text = documents.taken(str)
 
 # -------------------- order
 
 
 def newest_first(time: datetime, *, after: int = 0) -> str:
     """Return 16 hex digits that sort as times descending; ``after``: so many microseconds later."""
-    micros = (time.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
-    return f"{_LAST - micros + after:016x}"
+    micros = (time - _EPOCH) // timedelta(microseconds=1)
+    return f"{max(_LAST - micros + after, 0):016x}"
 
 
 def largest_first(number: float) -> str:
@@ -139,15 +144,18 @@ def sessions(agent_id: str, run_id: str) -> str:
 # -------------------- from the store
 
 
-def to_revision(tag: str, document: bytes) -> Revision:
-    """Return the revision that a document holds; one without its third line is brief.
+def to_revision(tag: str, document: bytes, *, brief: bool = False) -> Revision:
+    """Return the revision that a document holds; without its third line where it is ``brief``.
 
     Raises:
         StoredDataInvalidError: It holds none, or one of another project. Not retryable.
     """
     try:
-        _, first, *rest = document.split(b"\n")
+        sizes, first, *rest = document.split(b"\n")
+        size, full_size = map(int, sizes.split(b" "))
         kept, *values = orjson.loads(first)
+        if len(rest) != (0 if brief else 1):
+            raise TypeError
         if rest and rest[0]:
             values[_CONTENT], values[_RATIONALE], metadata = orjson.loads(rest[0])
             if metadata is not None:
@@ -155,11 +163,15 @@ def to_revision(tag: str, document: bytes) -> Revision:
         _check_types(values)
         values[_TIME] = documents.to_time(values[_TIME])
         facet = None if values[_FACET] is None else documents.to_facet(values[_FACET])
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise StoredDataInvalidError("a stored revision is damaged") from error
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored revision is damaged") from None
     if kept != tag:
         raise StoredDataInvalidError("a stored revision is of another project")
-    return documents.make_revision(values, facet)
+    revision = documents.make_revision(values, facet)
+    read = size_of(revision)
+    if not read <= size <= full_size or (read < size and not brief):
+        raise StoredDataInvalidError("a stored revision is not whole")
+    return revision
 
 
 def _check_types(values: Sequence[Any]) -> None:
@@ -174,18 +186,18 @@ def _check_types(values: Sequence[Any]) -> None:
         raise TypeError
 
 
-def to_record(tag: str, head: bytes, document: bytes) -> Record:
-    """Return the record that a head and its newest revision make.
+def to_record(tag: str, head: bytes, document: bytes, *, brief: bool = False) -> Record:
+    """Return the record that a head and its newest revision make; see ``to_revision``.
 
     Raises:
         StoredDataInvalidError: They make none, or do not fit each other. Not retryable.
     """
-    current = to_revision(tag, document)
+    current = to_revision(tag, document, brief=brief)
     try:
         values = orjson.loads(head)
         create_time = documents.to_time(values[-1])
-    except (TypeError, ValueError, OverflowError, IndexError) as error:
-        raise StoredDataInvalidError("a stored head is damaged") from error
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored head is damaged") from None
     record = Record(current, create_time)
     if values[:10] != _looked_at(tag, current):
         raise StoredDataInvalidError("a stored head is not its newest revision")
@@ -216,8 +228,8 @@ def to_list(tag: str, document: bytes) -> list[Any]:
     try:
         values: list[Any]
         kept, *values = orjson.loads(document)
-    except (TypeError, ValueError) as error:
-        raise StoredDataInvalidError("a stored document is damaged") from error
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored document is damaged") from None
     if kept != tag:
         raise StoredDataInvalidError("a stored document is of another project")
     return values
@@ -231,9 +243,12 @@ def to_holder(value: bytes | None) -> KeyHolder | None:
     """
     if value is None:
         return None
-    if value[:1] == b"r":
+    if value[:1] != b"r":
+        return KeyHolder(None, to_tombstone("", value).kind)
+    try:
         return KeyHolder(value[1:].decode(), None)
-    return KeyHolder(None, to_tombstone("", value).kind)
+    except DAMAGE:
+        raise StoredDataInvalidError("what a stored key holds is damaged") from None
 
 
 def to_tombstone(key: str, value: bytes) -> Tombstone:
@@ -246,9 +261,9 @@ def to_tombstone(key: str, value: bytes) -> Tombstone:
         if value[:1] != b"t":
             raise TypeError
         kind, create_time = orjson.loads(value[1:])
-        return Tombstone(key, documents.taken(str)(kind), documents.to_time(create_time))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise StoredDataInvalidError("what a stored key holds is damaged") from error
+        return Tombstone(key, _text(kind), documents.to_time(create_time))
+    except DAMAGE:
+        raise StoredDataInvalidError("what a stored key holds is damaged") from None
 
 
 def to_link(tag: str, head: bytes) -> ChainLink:
@@ -259,6 +274,8 @@ def to_link(tag: str, head: bytes) -> ChainLink:
     """
     try:
         record_id, _, _, agent_id, kind, state, _, superseded_by, *_ = to_list(tag, head)
-        return ChainLink(record_id, agent_id, Kind(kind), State(state), superseded_by)
-    except (TypeError, ValueError) as error:
-        raise StoredDataInvalidError("a stored head is damaged") from error
+        if superseded_by is not None:
+            _text(superseded_by)
+        return ChainLink(_text(record_id), _text(agent_id), Kind(kind), State(state), superseded_by)
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored head is damaged") from None

@@ -28,15 +28,15 @@ async def search(calls: Calls, request: SearchRequest, timeout: float) -> Search
     while asked["low"]:
         call = project_call(Script.SEARCH, project, asked)
         low, more, used, page = await calls.read(call, timeout=deadline - clock())
-        found += to_records(keys.tag_of(call.digest), page)
+        found += to_records(keys.tag_of(call.digest), page, brief=request.brief)
         asked |= {"low": low.decode(), "used": used, "room": request.limit - len(found)}
     return SearchPage(tuple(found), more=bool(more))
 
 
-def to_records(tag: str, found: Iterable[bytes]) -> Iterator[Record]:
+def to_records(tag: str, found: Iterable[bytes], *, brief: bool = False) -> Iterator[Record]:
     """Give the records that heads, each followed by its newest revision, make."""
     pairs = iter(found)
-    return (to_record(tag, head, revision) for head, revision in zip(pairs, pairs, strict=True))
+    return (to_record(tag, head, now, brief=brief) for head, now in zip(pairs, pairs, strict=True))
 
 
 def _asked(request: SearchRequest) -> dict[str, Any]:

@@ -18,6 +18,5 @@ def _aborts(name: str) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ABORTS
-        and not ast.unparse(node.func.value).endswith("transport")  # a connection of asyncio's
         for node in ast.walk(ast.parse(sources.text(name) or ""))
     )

@@ -19,20 +19,22 @@ class TlsProxy:
 
     Attributes:
         pid: Its process id.
+        port: Where it listens.
     """
 
-    def __init__(self, home: Home, port: int) -> None:
+    def __init__(self, home: Home, port: int = 0) -> None:
         """Starts it; connections wait for it from now on.
 
         Args:
             home: The prepared directory.
-            port: Where to listen on the loopback interface.
+            port: Where to listen on the loopback interface; 0 takes a free one.
 
         Raises:
             OSError: The port is taken.
         """
         chain, key = home.certificate
         with socket.create_server((HOST, port), backlog=BACKLOG) as listener:
+            self.port: int = listener.getsockname()[1]
             order = {
                 "listener": listener.fileno(),
                 "server": str(home.sockets.link / SOCKET),

@@ -234,8 +234,8 @@ class RedisServer(Restartable):
             ).run(lock)
         finally:
             lock.release()
-        if not flavour.speaks_tls and (self._proxy is None or not self._proxy.is_running):
-            self._proxy = TlsProxy(self._home, self._last_port)
+        if not flavour.speaks_tls:
+            self._keep_proxy()
         self._running.client.check_tls(self._last_port, self.ca_file)
 
     def _reserve(self) -> int:
@@ -251,6 +251,14 @@ class RedisServer(Restartable):
                 self._reservation = reserve()
         port: int = self._reservation.getsockname()[1]
         return port
+
+    def _keep_proxy(self) -> None:
+        """Starts the proxy unless it runs: it outlives servers that are killed."""
+        if self._proxy is not None and not self._proxy.is_running:
+            self._proxy.stop()
+            self._proxy = None
+        if self._proxy is None:
+            self._proxy = TlsProxy(self._home, self._last_port)
 
     def _end_server(self) -> None:
         running, self._running = self._running, None

@@ -5,7 +5,7 @@ costs is not taken from the program under test, and it stays when the server is 
 when its standard input does, or at the latest when it has another parent.
 
 Each connection is taken to the server before TLS begins; while there is no server it is reset at
-once. The end of one direction is passed on as such, and the other goes on; a reset ends both.
+once. The end of one direction is passed on as such, and the other goes on; a fault ends both.
 Nothing is read before what came earlier has been taken, so little is ever held here.
 """
 
@@ -110,12 +110,10 @@ class Proxy:
             return
         client_reader, client_writer = await asyncio.open_connection(sock=client, limit=CHUNK)
         try:
-            end = TlsEnd(client_reader, client_writer, self._context)
-            await end.open()
-            await _both(_requests(end, writer), _replies(reader, end))
-        except OSError:  # TLS that fails is one, too
-            client_writer.transport.abort()
-            writer.transport.abort()
+            with suppress(OSError):  # TLS that fails is one, too
+                end = TlsEnd(client_reader, client_writer, self._context)
+                await end.open()
+                await _both(_requests(end, writer), _replies(reader, end))
         finally:
             client_writer.close()
             writer.close()
