@@ -56,16 +56,15 @@ def little_memory(server: RedisServer, room: int) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("scripts", ["flagged", "plain"])
-async def test_out_of_memory(
-    redis_backend: RedisBackend, monkeypatch: pytest.MonkeyPatch, scripts: str
-) -> None:
-    """004-41: told as full, nothing by half, reads go on, and so do writes once there is room.
-
-    Servers before 7 run plain scripts, and only look for memory at a command that takes some.
-    """
-    if scripts == "plain":
+@pytest.fixture(params=["flagged", "plain"])
+def scripts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers before 7 run plain scripts, and look for memory only at the first write of one."""
+    if request.param == "plain":
         monkeypatch.setattr(connections, "_FLAGS_SINCE", (99, 0))
+
+
+async def test_out_of_memory(redis_backend: RedisBackend, scripts: None) -> None:
+    """004-41: told as full, nothing by half, reads go on, and so do writes once there is room."""
     async with instances(redis_backend, 2) as providers:
         crowd = Crowd(providers, seed=1)
         await crowd.begin()
@@ -117,7 +116,7 @@ def large(name: str) -> WriteSet:
 
 
 async def test_leases_without_memory(
-    redis_backend: RedisBackend, provider: RedisMemoryProvider
+    redis_backend: RedisBackend, scripts: None, provider: RedisMemoryProvider
 ) -> None:
     """004-72: a delivery is told as full, and goes on later with the same token."""
     first, second = await accepted(provider, PROJECT, 2)
@@ -226,7 +225,7 @@ STATES = {
     ("state", "wanted"),
     [
         ("BUSY", ProviderUnavailableError),
-        ("MISCONF", ProviderUnavailableError),
+        ("MISCONF", NegotiationRefusedError),
         ("READONLY", NegotiationRefusedError),
     ],
 )
@@ -313,9 +312,8 @@ async def test_a_server_that_is_loading(slow_backend: RedisBackend) -> None:
     async with instances(slow_backend, 2, pool_size=1, pool_ready=1) as (inside, outside):
         created = await inside.commit(specimens.create(PROJECT, *records), timeout=SECONDS)
         assert created == Committed()
-        for number in range(200):
-            server.execute("SET", f"else:{number}", "x" * 2_000)
-        with setting(server, "key-load-delay", 20_000):
+        server.execute("DEBUG", "POPULATE", 3_000, "else", 2_000)
+        with setting(server, "key-load-delay", 10_000):
             loading = asyncio.create_task(asyncio.to_thread(server.execute, "DEBUG", "RELOAD"))
             await asyncio.to_thread(_until, lambda: not _answers(server))
             for provider in (inside, outside):
@@ -324,7 +322,7 @@ async def test_a_server_that_is_loading(slow_backend: RedisBackend) -> None:
                 with pytest.raises(ProviderUnavailableError, match="LOADING"):
                     await provider.commit(write, timeout=SECONDS)
             assert not loading.done()
-            await loading
+        await loading
         assert (await outside.load(READ, timeout=SECONDS)).heads == {"r1": records[1]}
         assert await inside.commit(write, timeout=SECONDS) == Committed()
     audit(slow_backend, PROJECT)
