@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from broker.devstack import files
 from broker.devstack.database import GENERATION, Place
 from broker.devstack.provider import LISTINGS, Provider
 from broker.devstack.redis import RedisServer
@@ -56,8 +57,11 @@ def in_postgres(place: Place) -> MemoryStore:
 def in_redis(server: RedisServer, resource_id: str) -> MemoryStore:
     """Returns the store in a running server, which the broker enters as the runtime user.
 
-    The address is the superuser's: who serves may not write a marker.
+    The address is the superuser's: who serves may not write a marker. That password is left beside
+    the data, for people who look into the server.
     """
+    file = server.data_dir / "superuser-password"
+    files.replace(file, server.superuser_password, files.PRIVATE)
     secret = quote(server.superuser_password, safe="")
     trusted = urlencode({"ca_file": str(server.ca_file)})
     return MemoryStore(

@@ -1,6 +1,7 @@
 """One call: one script, in one round trip, with a look at the server's settings beside it.
 
-Scripts cannot see settings, so the command that reads them rides along. A read with a setting that
+Scripts cannot see settings, nor the rights of the user that the server reads its file back as, so
+the commands that read them ride along. A read with a setting that
 is not fit is refused; a write that was applied under one is not acknowledged: it may be lost.
 """
 
@@ -21,9 +22,15 @@ from providers.marker import check_marker
 from providers.model import ProjectKey, ResourceIdentity
 from providers.redis import errors, keys
 from providers.redis.connections import Command, Connections, Link, Reply
-from providers.redis.fitness import check_rights, check_settings, unfit
+from providers.redis.fitness import (
+    check_loading,
+    check_rights,
+    check_settings,
+    loading_questions,
+    unfit,
+)
 from providers.redis.options import RedisOptions
-from providers.redis.scripts import Script
+from providers.redis.scripts import WRITING, Script
 
 T = TypeVar("T")
 
@@ -51,7 +58,7 @@ class Calls:
     def __init__(self, options: RedisOptions) -> None:
         """Keep the options; nothing is opened."""
         self.resource = ResourceIdentity(options.resource_id, options.generation)
-        self.connections = Connections(options)
+        self.connections = Connections(options, self._warm)
         self._prefix = options.key_prefix
         self._database = options.database
         self._marker = keys.marker_value(self.resource)
@@ -90,7 +97,7 @@ class Calls:
         try:
             async with asyncio.timeout(timeout):
                 async with self.connections.fresh() as link:
-                    await link.load_scripts()
+                    await self._warm(link)
                     await self._ready(link)
         except errors.DRIVER as error:
             raise errors.translate(error) from errors.bare(error)
@@ -118,21 +125,36 @@ class Calls:
             self.connections.check_open()
             raise errors.translate(error) from errors.bare(error)
 
+    async def _warm(self, link: Link) -> None:
+        """Prepare a new connection; a server that started again may have left something out."""
+        await link.load_scripts()
+        await self._check_loading(link)
+
+    async def _check_loading(self, link: Link) -> None:
+        if asked := self._loading_questions(link):
+            check_loading(await link.exchange(asked))
+
+    def _loading_questions(self, link: Link) -> list[Command]:
+        return loading_questions(link, keys.base_key(self._prefix, ""))
+
     async def _ready(self, link: Link) -> None:
         await self._run(nothing(), _Sent(), link)
         await check_rights(link, self._user, keys.base_key(self._prefix, ""))
+        await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
         doubts = self._doubts
         commands = [self._command(link, call), link.settings]
+        if call.script in WRITING:
+            commands += self._loading_questions(link)
         sent.in_doubt = True
-        answer, settings = await link.exchange(commands)
+        answer, settings, *loading = await link.exchange(commands)
         sent.in_doubt = False
         if errors.code_of(answer) == errors.NO_SCRIPT:
             # The server forgot all scripts since this connection was opened, and ran none.
             await link.load_scripts()
             sent.in_doubt = True
-            answer, settings = await link.exchange(commands)
+            answer, settings, *loading = await link.exchange(commands)
             sent.in_doubt = False
         if errors.code_of(answer) == errors.UNCLEAR:
             await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
@@ -140,6 +162,7 @@ class Calls:
         self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
         check_settings(settings)
+        check_loading(loading)
         sent.in_doubt = False
         return payload
 

@@ -7,7 +7,7 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 import asyncio
 import re
 import select
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,6 +26,7 @@ from providers.redis.scripts import FLAGGED, PLAIN, Loaded, Script
 
 Command: TypeAlias = tuple[bytes | str | int, ...]
 Reply: TypeAlias = Any
+Warm: TypeAlias = "Callable[[Link], Awaitable[None]]"
 
 _VERSION_MIN = (6, 0)
 # A server that takes several names looks these up; a pattern it compares with every setting.
@@ -122,9 +123,15 @@ class Link:
 class Connections:
     """Lends connections to one call each, first come first served."""
 
-    def __init__(self, options: RedisOptions) -> None:
-        """Keep what is needed to connect; nothing is opened."""
+    def __init__(self, options: RedisOptions, warm: Warm) -> None:
+        """Keep what is needed to connect; nothing is opened.
+
+        Args:
+            options: Address and limits.
+            warm: Run on each new connection before the first call has it.
+        """
         self._options = options
+        self._warm = warm
         self._tls = options.tls()
         self._places = asyncio.Semaphore(options.pool_size)
         self._idle: list[Link] = []
@@ -185,10 +192,10 @@ class Connections:
             self._leave(link)
 
     async def open(self) -> Link:
-        """Open a connection on which every script is known to the server; see ``reach``."""
+        """Open a connection that is ready for calls; see ``reach``, and what ``warm`` raises."""
         link = await self.reach()
         try:
-            await link.load_scripts()
+            await self._warm(link)
         except BaseException:
             self._leave(link)
             raise
