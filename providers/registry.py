@@ -6,6 +6,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from providers.address import fault, trust_fault
+from providers.cosmos import options as cosmos_options
+from providers.cosmos.provider import CosmosMemoryProvider
+from providers.cosmos.resource import init_resource as init_cosmos
 from providers.interface import IMemoryProvider
 from providers.migration import migrate
 from providers.postgres import options as postgres_options
@@ -78,6 +81,10 @@ def _open_redis(options: Mapping[str, Any]) -> IMemoryProvider:
     return RedisMemoryProvider(_made(redis_options.RedisOptions, options))
 
 
+def _open_cosmos(options: Mapping[str, Any]) -> IMemoryProvider:
+    return CosmosMemoryProvider(_made(cosmos_options.CosmosOptions, options))
+
+
 _BUILT_IN: Mapping[str, Adapter] = {
     NATIVE: Adapter(
         version=postgres_options.ADAPTER_VERSION,
@@ -90,6 +97,12 @@ _BUILT_IN: Mapping[str, Adapter] = {
         options_schema_version=redis_options.OPTIONS_SCHEMA_VERSION,
         open=_open_redis,
         init_resource=init_redis,
+    ),
+    cosmos_options.ADAPTER_ID: Adapter(
+        version=cosmos_options.ADAPTER_VERSION,
+        options_schema_version=cosmos_options.OPTIONS_SCHEMA_VERSION,
+        open=_open_cosmos,
+        init_resource=init_cosmos,
     ),
 }
 

@@ -128,6 +128,9 @@ class Calls:
     async def _warm(self, link: Link) -> None:
         """Prepare a new connection; a server that started again may have left something out."""
         await link.load_scripts()
+        await self._check_loading(link)
+
+    async def _check_loading(self, link: Link) -> None:
         if asked := self._loading_questions(link):
             check_loading(await link.exchange(asked))
 
@@ -137,6 +140,7 @@ class Calls:
     async def _ready(self, link: Link) -> None:
         await self._run(nothing(), _Sent(), link)
         await check_rights(link, self._user, keys.base_key(self._prefix, ""))
+        await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
         doubts = self._doubts

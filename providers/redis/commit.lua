@@ -124,10 +124,11 @@ for name, kind in pairs(types) do
 end
 
 -- A right that is missing stops all of it, too: here each command has nothing to change, but for the
--- HSET that is the first to write.
-redis.call('HDEL', key('receipts'), request.receipt)
+-- HSET that is the first to write. ZADD comes before those that need no memory: a server that takes
+-- scripts without flags looks for memory at the first that writes, and at none after it.
 redis.call('ZADD', key('order'), 'XX', 0, '')
 redis.call('ZREM', key('order'), '')
+redis.call('HDEL', key('receipts'), request.receipt)
 
 redis.call('HSET', key('receipts'), request.receipt, ARGV[6])
 for i, put in ipairs(request.heads) do

@@ -48,7 +48,9 @@ for name, kind in pairs({deliveries = 'hash', ['pending/' .. request.run] = 'zse
         return {'damaged', string.match(name, '^[^/]+')}
     end
 end
--- A right that is missing stops all of it, too: here there is nothing to remove.
+-- A right that is missing stops all of it, too, and so does a lack of memory: here there is nothing
+-- to change. ZADD needs memory and ZREM does not, so that it comes first; see commit.lua.
+redis.call('ZADD', pending, 'XX', 0, '\0')
 redis.call('ZREM', pending, '\0')
 redis.call('HSET', key('deliveries'), request.effect, state)
 if request.action == 'acknowledge' then

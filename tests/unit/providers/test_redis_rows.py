@@ -15,11 +15,10 @@ from providers.conformance import specimens
 from providers.documents import receipt_document, to_json, to_receipt
 from providers.errors import StoredDataInvalidError
 from providers.model import IdempotencyReceipt, Record, Revision
+from providers.order import largest_first, newest_first
 from providers.redis.delivery import to_found
 from providers.redis.rows import (
     head_document,
-    largest_first,
-    newest_first,
     revision_document,
     to_holder,
     to_link,
@@ -335,7 +334,7 @@ def test_a_head_that_is_not_its_newest_revision(at: int) -> None:
     assert is_refused(lambda: to_record(TAG, to_json(values), document))
 
 
-@pytest.mark.parametrize("value", [b"", b"x", b"r\xff", b"t", b"t\xff", b't{"a":1,"b":2}'])
+@pytest.mark.parametrize("value", [b"", b"x", b"r", b"r\xff", b"t", b"t\xff", b't{"a":1,"b":2}'])
 def test_holders_that_are_none(value: bytes) -> None:
     """004-44: a key that holds neither a record nor a tombstone."""
     assert is_refused(lambda: to_holder(value))
