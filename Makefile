@@ -11,8 +11,9 @@ help: ## Show the targets
 setup: ## Build .venv from requirements-dev.lock (every other target does it when needed)
 	@scripts/setup
 
-run: setup ## Start a whole broker on this machine: PORT=... and ARGS='...' are passed on
-	$(PY) -m broker dev --data .broker-dev $(if $(PORT),--port $(PORT)) $(ARGS)
+run: setup ## Start a whole broker on this machine: PORT=..., PROVIDER=redis, ARGS='...' are passed on
+	$(PY) -m broker dev --data .broker-dev$(addprefix -,$(filter-out postgres,$(PROVIDER))) \
+		$(if $(PROVIDER),--provider $(PROVIDER)) $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: setup ## Run the tests: ARGS='-k name' narrows them
 	@scripts/redis
@@ -49,11 +50,11 @@ mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=wo
 	@scripts/redis
 	$(PY) -m tests.mutants $(ARGS)
 
-eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>
-	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(ARGS)
+eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>, PROVIDER=redis
+	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
 
 clean: ## Remove what was built or kept here, the .venv and development data too
-	rm -rf .broker-dev .broker-site deploy/compose/secrets
+	rm -rf .broker-dev .broker-dev-* .broker-site deploy/compose/secrets
 	@if [ -x $(PY) ]; then $(PY) -m broker.devstack.postgres.sweep; fi
 	rm -rf .venv .cache .hypothesis build dist
 	find broker providers tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

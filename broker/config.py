@@ -226,7 +226,14 @@ def _with_secrets(given: Mapping[str, Any], files: Mapping[str, Any]) -> Mapping
     twice = sorted(given.keys() & files.keys())
     if twice:
         raise ValueError(f"{twice[0]} is given twice: as it is, and as a file")
-    return {**given, **{name: read_secret(Path(file)) for name, file in files.items()}}
+    return {**given, **{name: _secret(name, Path(file)) for name, file in files.items()}}
+
+
+def _secret(name: str, file: Path) -> str:
+    try:
+        return read_secret(file)
+    except OSError as error:
+        raise ValueError(f"{name}: {file} cannot be read: {error.strerror}") from error
 
 
 def load_settings(file: Path) -> Settings:

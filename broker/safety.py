@@ -9,7 +9,7 @@ from typing import Any, Final
 from broker import certificates as pem
 from broker.certificates import CertificateError
 from broker.config import IssuerSettings, PeerSettings, ServerSettings, Settings
-from providers.address import is_guarded, is_postgres, trust_fault
+from providers.address import fault
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
@@ -126,12 +126,8 @@ def verify_dsn(name: str, dsn: str) -> None:
         UnsafeConfigurationError: beyond loopback and sockets ``sslmode=verify-full`` is needed; or
             a file of authorities or of a certificate is not there, or is none.
     """
-    if not is_postgres(dsn):
-        raise UnsafeConfigurationError(f"{name} must be a postgresql:// address")
-    if not is_guarded(dsn):
-        raise UnsafeConfigurationError(f"{name} beyond loopback needs sslmode=verify-full")
-    if fault := trust_fault(dsn):
-        raise UnsafeConfigurationError(f"{name}: {fault}")
+    if why := fault(dsn):
+        raise UnsafeConfigurationError(f"{name} {why}")
 
 
 def is_loopback(address: str) -> bool:

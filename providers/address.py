@@ -12,6 +12,20 @@ _FILES = ("sslrootcert", "sslcert", "sslkey")
 _HOME = Path("~/.postgresql/root.crt")
 
 
+def fault(dsn: str) -> str | None:
+    """Return why an address of PostgreSQL must not be used, if anything; it is not repeated.
+
+    It is none, or unguarded, or names files that no connection can come of. The text goes on from
+    what the address is called.
+    """
+    if not is_postgres(dsn):
+        return "must be a postgresql:// address"
+    if not is_guarded(dsn):
+        return "beyond loopback needs sslmode=verify-full"
+    found = trust_fault(dsn)
+    return None if found is None else f"is not fit: {found}"
+
+
 def is_postgres(dsn: str) -> bool:
     """Tell whether an address is one of PostgreSQL."""
     return urlsplit(dsn).scheme in {"postgresql", "postgres"}

@@ -31,6 +31,10 @@ from providers.model import (
     Trust,
 )
 
+DAMAGE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
+"""What it is to take apart something that was stored and is damaged. Never chained: the text of
+one would hold stored values."""
+
 _COUNT_MAX = 2**31 - 1
 
 _KINDS = {each.value: each for each in Kind}

@@ -83,5 +83,12 @@ class WriteSetInvalidError(ProviderError):
     """
 
 
+class WriteSetTooLargeError(ProviderError):
+    """The write set is as the contract wants it, and more than the store takes in one piece.
+
+    Nothing was written. Not retryable: less at once may fit.
+    """
+
+
 class ProviderClosedError(ProviderError):
     """The provider was closed. Not retryable."""

@@ -15,7 +15,8 @@ General clauses
   receipt_id), issuer and subject.
 - G-3. Every method but ``negotiate`` and ``close`` checks the resource marker in the
   same round trip as its
-  first read and raises ResourceMismatchError when it is absent or not the configured one.
+  first read and raises ResourceMismatchError when it is absent or not the configured one. Where a
+  store keeps it too far away for that, it was read at most 30 s before.
 - G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
   it passes before a
   write was sent the call raises ProviderTimeoutError or ProviderUnavailableError; after that
@@ -32,6 +33,8 @@ General clauses
 - G-10. Text comes back exactly as it was given, every code point but NUL and surrogates; a commit
   of those, and a release with such a code, raises WriteSetInvalidError before anything is sent; a
   read or a lease naming them finds nothing.
+- G-11. Where a clause says one round trip, a store that cannot do it in one takes at most as many
+  as its harness declares.
 """
 
 from abc import ABC, abstractmethod
@@ -100,7 +103,8 @@ class IMemoryProvider(ABC):
     async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
         """Return everything asked for, in one round trip and of one snapshot.
 
-        - L-1. One round trip, whatever is asked for.
+        - L-1. One round trip, whatever is asked for; where a store cannot walk, one more for each
+          further link of the chain.
         - L-2. All of one snapshot: a receipt is never seen without the heads it wrote.
         - L-3. What is absent is left out; no error tells it.
         - L-4. The chain starts at ``chain_from``, follows superseded-by links inside the project,
@@ -131,7 +135,10 @@ class IMemoryProvider(ABC):
         - C-8. Revisions and receipts never change afterwards; a record's chain has no gap and each
           link fits: where the first new revision does not name the head it follows, the answer is
           StaleRevision.
-        - C-9. The driver never sends a commit twice: one request on the wire for each call.
+        - C-9. The driver never sends a commit twice: one request that writes on the wire for each
+          call. A store that is told what it was found to hold may refuse because others wrote
+          meanwhile; then it is read again, and written to again only where nothing else speaks
+          against it.
         - C-10. A claim is taken only if the key holds what ``held_by`` says; a key with a tombstone
           gives Tombstoned.
           A release of a key that another record holds changes nothing.
@@ -147,7 +154,8 @@ class IMemoryProvider(ABC):
         - C-15. A write set that breaks the limits below or its own rules raises
           WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of
           history beside them, 100 claims, releases, absences and tombstones together, 4 MiB of
-          text in UTF-8.
+          text in UTF-8. Where a store takes less in one piece, as its harness declares, more than
+          that raises WriteSetTooLargeError before anything is written.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
         - C-17. An effect's receipt id is new in its project: one that exists gives AlreadyExists
@@ -155,7 +163,8 @@ class IMemoryProvider(ABC):
           stands at.
         - C-18. Of several ids that exist the first is told: records in the order of ``heads``, then
           revisions in the order of ``history``, then of ``heads``. History is kept as it is given:
-          links, any trust, and no actor and no change kind where there is none.
+          links, any trust, and no actor and no change kind where there is none. Of two commits at
+          the same moment, one of them with history, the same revision id in both may be missed.
         """
 
     @abstractmethod

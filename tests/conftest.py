@@ -7,9 +7,12 @@ import pytest
 pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.redis",
+    "tests.fixtures.memory",
     "tests.fixtures.broker",
     "tests.fixtures.own_broker",
     "tests.fixtures.two_resources",
+    "tests.fixtures.cosmos",
+    "tests.fixtures.cosmos_resource",
 ]
 
 # gRPC runs in this process while servers are started from it. What it does at a fork by default can

@@ -99,6 +99,9 @@ def init_resource(
 def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
+    provider: Annotated[
+        str, typer.Option(help="Where memory is kept: postgres, or redis, which is started too.")
+    ] = "postgres",
 ) -> None:
     """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
 
@@ -109,7 +112,8 @@ def dev(
     """
     from broker.cli import operations
 
-    _run(lambda: operations.dev(data, port, _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)))
+    given = _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)
+    _run(lambda: operations.dev(data, port, provider, *given))
 
 
 def _migration_dsn() -> str:

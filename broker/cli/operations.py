@@ -18,7 +18,12 @@ from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
 from broker.wiring import Part, serving
-from providers.errors import NegotiationRefusedError, ProviderError
+from providers.errors import (
+    NegotiationRefusedError,
+    ProviderError,
+    ProviderTimeoutError,
+    ProviderUnavailableError,
+)
 from providers.migration import migrate as migrate_schema
 from providers.registry import NATIVE, adapter, migrate_native
 
@@ -76,7 +81,6 @@ async def init_resource(
 
     With ``if_absent`` a marker that says the same already is accepted.
     """
-    verify_dsn("the migration's address", dsn)
     try:
         with _reaching(dsn):
             await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
@@ -88,7 +92,7 @@ async def init_resource(
 
 
 async def dev(
-    data: Path, port: int, postgres_dsn: str | None, events_dsn: str | None = None
+    data: Path, port: int, provider: str, postgres_dsn: str | None, events_dsn: str | None
 ) -> None:
     """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
@@ -99,7 +103,9 @@ async def dev(
             f"broker dev runs from a source tree with the extra [dev]: {error.name}"
         ) from error
     try:
-        await run_stack(data, port=port, postgres_dsn=postgres_dsn, events_dsn=events_dsn)
+        await run_stack(
+            data, port=port, provider=provider, postgres_dsn=postgres_dsn, events_dsn=events_dsn
+        )
     except DevStackError as error:
         raise StackEndedError(str(error)) from error
 
@@ -110,10 +116,10 @@ def _tell(done: str) -> None:
 
 @contextmanager
 def _reaching(dsn: str) -> Iterator[None]:
-    """Name host and port of a database that cannot be reached; never role and password."""
+    """Name host and port of a store that cannot be reached; never user and password."""
     try:
         yield
-    except OSError as error:
+    except (OSError, ProviderUnavailableError, ProviderTimeoutError) as error:
         place = urlsplit(dsn).netloc.rpartition("@")[2] or "the host of the address"
         why = str(error) or type(error).__name__
-        raise UnreachableError(f"PostgreSQL at {place} cannot be reached: {why}") from error
+        raise UnreachableError(f"the store at {place} does not answer: {why}") from error

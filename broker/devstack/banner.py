@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.devstack.data import DataDirectory
+from broker.devstack.memory import MemoryStore
 from broker.devstack.tokens import TokenIssuer
 
 LIFETIME = timedelta(hours=12)
@@ -52,7 +53,12 @@ class _Call:
 
 
 def banner(
-    address: str, data: DataDirectory, issuer: TokenIssuer, *, events: str | None = None
+    address: str,
+    data: DataDirectory,
+    issuer: TokenIssuer,
+    memory: MemoryStore,
+    *,
+    events: str | None = None,
 ) -> str:
     """Returns the text that tells a newcomer what to do.
 
@@ -60,11 +66,13 @@ def banner(
         address: Host and port of the broker.
         data: The directory of the stack.
         issuer: Signs the tokens that are printed.
+        memory: Where records are kept.
         events: Host and port of the Events service, if there is one.
     """
     hours = int(LIFETIME.total_seconds() // 3600)
     lines = [
         f"\nThe broker serves on {address} (gRPC, no TLS, this machine only).",
+        f"Memory is kept in {memory.where} (adapter {memory.adapter}).",
         f"Who may do what: {data.playground} (edit it, the next call obeys)",
         *([_FACTS.format(events)] if events else []),
         f"\n# The programs, and tokens of {MEMBER} and {OUTSIDER} for {hours} hours:",

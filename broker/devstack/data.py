@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from broker.devstack import files
 from broker.devstack.errors import DevStackError, DevStackInUseError
+from broker.devstack.provider import Provider
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class DataDirectory:
         playground: Tenants, projects, members and runs; for people to edit.
         keys: The keys of the token issuer.
         postgres: The database server's files.
+        redis: The files of the server that keeps memory, where that is Redis.
         settings: What the broker is started with; written anew at every start.
         records: Replies that the commands of the banner keep for each other.
         memory: The one of them that holds a memory; made beforehand, for its mode to be private.
@@ -56,10 +58,12 @@ class DataDirectory:
         self.playground = self.path / "playground.yaml"
         self.keys = self.path / "keys"
         self.postgres = self.path / "postgres"
+        self.redis = self.path / "redis"
         self.settings = self.path / "broker.toml"
         self.records = self.path / "records"
         self.memory = self.records / "memory.json"
         self._secrets = self.path / "secrets.json"
+        self._provider = self.path / "provider"
         # A database server that root starts runs as somebody else, who has to pass through.
         mode = 0o711 if os.geteuid() == 0 else 0o700
         try:
@@ -94,6 +98,22 @@ class DataDirectory:
             lock.write(f"{os.getpid()}\n")
             lock.flush()
             yield
+
+    def keep_to(self, provider: Provider) -> None:
+        """Notes where memory is kept; a directory stays with it, as runs are pinned to it.
+
+        Raises:
+            DevStackError: It is kept elsewhere.
+        """
+        if self._provider.exists():
+            kept = self._provider.read_text(encoding="utf-8").strip()
+        else:  # new, or of a release before Redis
+            kept = Provider.POSTGRES if self._secrets.exists() else provider
+        if kept != provider:
+            raise DevStackError(
+                f"{self.path} was begun with --provider {kept}; name another directory with --data"
+            )
+        files.replace(self._provider, f"{provider}\n")
 
     def secrets(self) -> Secrets:
         """Returns the secrets, drawn when there are none.

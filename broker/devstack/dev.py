@@ -1,7 +1,7 @@
 """Starts a whole broker on this machine, and stops it again: what ``broker dev`` does.
 
-PostgreSQL, the Projects & Config owner, the Events service, the broker, in this order; the end is
-in the other one.
+PostgreSQL, Redis where that keeps memory, the Projects & Config owner, the Events service, the
+broker, in this order; the end is in the other one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ from broker.devstack.data import DataDirectory
 from broker.devstack.database import Place, prepared, provision
 from broker.devstack.errors import DevStackError
 from broker.devstack.events import EventsOptions, EventsServer
+from broker.devstack.memory import MemoryStore, in_postgres, in_redis
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.owner.document import DocumentInvalidError
 from broker.devstack.owner.model import Document
 from broker.devstack.postgres import PostgresServer
 from broker.devstack.processes.errors import ServerError
 from broker.devstack.product import Product, WiredBroker
+from broker.devstack.provider import Provider
+from broker.devstack.redis import RedisServer
 from broker.devstack.settings import StackSettings, to_toml
 from broker.devstack.tokens import TokenIssuer
 from broker.outbound import PeerSettings
+from providers.registry import redis_acl
 
 HOST = "127.0.0.1"
 PORT = 7401
@@ -50,6 +54,7 @@ async def dev(
     data_dir: Path,
     *,
     port: int = PORT,
+    provider: str = Provider.POSTGRES,
     postgres_dsn: str | None = None,
     events_dsn: str | None = None,
     product: Product | None = None,
@@ -60,6 +65,7 @@ async def dev(
     Args:
         data_dir: Where everything is kept, made when it is missing.
         port: The broker's port on the loopback interface; 0 takes a free one.
+        provider: Where memory is kept, by a name of ``Provider``; in Redis, the stack starts one.
         postgres_dsn: The runtime role's URL of a prepared database to use; by default the stack
             starts and prepares one of its own.
         events_dsn: With a given database, the URL of one for the Events service, of the role that
@@ -73,9 +79,11 @@ async def dev(
     """
     with _stop_signals(say) as stop:
         try:
+            kept_in = _named(provider, given=postgres_dsn is not None)
             _require_free_before_making(data_dir, port)
             async with AsyncExitStack() as stack:
-                start = _Start(DataDirectory(data_dir), port, product or WiredBroker(), say, stop)
+                data = DataDirectory(data_dir)
+                start = _Start(data, port, kept_in, product or WiredBroker(), say, stop)
                 await start.run(stack, postgres_dsn, events_dsn)
         except ServerError as error:
             raise DevStackError(str(error)) from error
@@ -92,10 +100,16 @@ class _Start:
     """One start of a stack, up to the moment it is stopped."""
 
     def __init__(
-        self, data: DataDirectory, port: int, product: Product, say: Say, stop: asyncio.Event
+        self,
+        data: DataDirectory,
+        port: int,
+        provider: Provider,
+        product: Product,
+        say: Say,
+        stop: asyncio.Event,
     ) -> None:
-        self._data, self._port, self._product = data, port, product
-        self._say, self._stop = say, stop
+        self._data, self._port, self._provider = data, port, provider
+        self._product, self._say, self._stop = product, say, stop
 
     async def run(
         self, stack: AsyncExitStack, postgres_dsn: str | None, events_dsn: str | None
@@ -103,6 +117,7 @@ class _Start:
         """Starts each part in turn and waits for a signal; the stack undoes it."""
         stack.enter_context(self._data.locked())
         _require_free(self._port)
+        self._data.keep_to(self._provider)
         document = self._document()
         issuer = TokenIssuer(self._data.keys)
         with suppress(_StopRequestedError):
@@ -110,6 +125,7 @@ class _Start:
                 place = await prepared(postgres_dsn, events_dsn)
             else:
                 place = await self._postgres(stack)
+            memory = await self._memory(stack, place)
             owner = await self._owner(stack, issuer)
             events = await self._events(stack, place, owner, issuer)
             settings = StackSettings(
@@ -118,13 +134,14 @@ class _Start:
                 events_address=NO_EVENTS if events is None else events.address,
                 jwks_file=issuer.jwks_file,
                 place=place,
+                memory=memory,
                 catalog=document,
             )
             await self._broker(stack, settings, events, issuer)
 
     def _document(self) -> Document:
         path = self._data.playground
-        if playground.ensure(path):
+        if playground.ensure(path, self._provider):
             self._say(f"Playground: written to {path}")
         try:
             return playground.read(path)
@@ -137,6 +154,16 @@ class _Start:
         stack.callback(self._say, "PostgreSQL: stopping")
         self._progress(f"PostgreSQL: ready on {server.host}:{server.port}")
         return await provision(server, self._data.secrets())
+
+    async def _memory(self, stack: AsyncExitStack, place: Place) -> MemoryStore:
+        """Starts what keeps memory, unless PostgreSQL does."""
+        if self._provider is Provider.POSTGRES:
+            return in_postgres(place)
+        self._progress("Redis: starting")
+        server = await stack.enter_async_context(RedisServer(self._data.redis, acl=redis_acl()))
+        stack.callback(self._say, "Redis: stopping")
+        self._progress(f"Redis: ready on {server.host}:{server.port}")
+        return in_redis(server, place.resource_id)
 
     async def _owner(self, stack: AsyncExitStack, issuer: TokenIssuer) -> OwnerServer:
         servicer = ProjectsConfigServicer(self._data.playground, issuer.jwks_file)
@@ -182,7 +209,7 @@ class _Start:
         if events is not None:
             await events.reach(PeerSettings(address=address, plaintext_loopback=True))
         facts = None if events is None else events.address
-        self._say(banner(address, self._data, issuer, events=facts))
+        self._say(banner(address, self._data, issuer, settings.memory, events=facts))
         await self._stopped_or(serving)
         if serving.done():
             raise DevStackError("the broker ended by itself") from serving.exception()
@@ -221,6 +248,18 @@ class _Start:
         if self._stop.is_set():
             raise _StopRequestedError
         self._say(line)
+
+
+def _named(provider: str, *, given: bool) -> Provider:
+    """Returns the provider of a name; a given PostgreSQL goes with its own only."""
+    try:
+        named = Provider(provider)
+    except ValueError:
+        known = ", ".join(Provider)
+        raise DevStackError(f"--provider: there is no {provider!r}; there are: {known}") from None
+    if given and named is not Provider.POSTGRES:
+        raise DevStackError(f"a given PostgreSQL keeps memory itself: leave out --provider {named}")
+    return named
 
 
 def _require_free(port: int) -> None:

@@ -13,18 +13,23 @@ import yaml
 from broker.devstack import files
 from broker.devstack.owner import document
 from broker.devstack.owner.model import Document
+from broker.devstack.provider import LISTINGS, Provider
 
 
-def template() -> str:
-    """Returns the file as it is shipped, comments included."""
-    return (resources("broker.devstack") / "playground.yaml").read_text(encoding="utf-8")
+def template(provider: Provider = Provider.POSTGRES) -> str:
+    """Returns the file as it is shipped, comments included, with the provider in its catalog."""
+    text = (resources("broker.devstack") / "playground.yaml").read_text(encoding="utf-8")
+    shipped, listed = LISTINGS[Provider.POSTGRES], LISTINGS[provider]
+    text = text.replace(f"{shipped.provider_id}:", f"{listed.provider_id}:")
+    text = text.replace(shipped.options_revision, listed.options_revision)
+    return text.replace(f"hosting: {shipped.hosting}", f"hosting: {listed.hosting}")
 
 
-def ensure(path: Path) -> bool:
+def ensure(path: Path, provider: Provider = Provider.POSTGRES) -> bool:
     """Writes the shipped file where there is none, and says whether it did."""
     if path.exists():
         return False
-    files.replace(path, template(), files.PRIVATE)
+    files.replace(path, template(provider), files.PRIVATE)
     return True
 
 

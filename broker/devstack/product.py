@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from broker.config import load_settings
 from broker.devstack.database import RUNTIME
 from broker.devstack.errors import DevStackError
-from broker.devstack.settings import ADAPTER, StackSettings
+from broker.devstack.settings import StackSettings
 from broker.readiness import ConfigurationError
 from broker.safety import verify
 from broker.store.migrations import TREE as KNOWLEDGE
@@ -19,7 +18,7 @@ from broker.telemetry.logs import configure_logging
 from broker.wiring import serving
 from providers.errors import NegotiationRefusedError
 from providers.migration import migrate
-from providers.registry import adapter, migrate_native
+from providers.registry import NATIVE, adapter, migrate_native
 
 Listening = Callable[[str], None]
 
@@ -32,8 +31,8 @@ class Product(Protocol):
 
         So it repeats safely.
 
-        Migrates both schemas, grants the runtime role what it needs, and writes the marker of the
-        memory store unless it is there.
+        Migrates the schemas that are used, grants the runtime role what it needs, and writes the
+        marker of the memory store unless it is there.
         """
         ...
 
@@ -54,13 +53,16 @@ class WiredBroker:
 
     async def prepare(self, settings: StackSettings) -> None:
         """See ``Product``."""
-        place = settings.place
-        dsn = place.access.migrator_dsn
+        dsn, memory = settings.place.access.migrator_dsn, settings.memory
         await migrate(KNOWLEDGE, dsn, RUNTIME)
-        memory = adapter(ADAPTER)
-        await migrate_native(dsn, RUNTIME)
-        with suppress(NegotiationRefusedError):  # the marker is there already
-            await memory.init_resource(dsn, place.resource_id, place.generation)
+        if memory.adapter == NATIVE:
+            await migrate_native(dsn, RUNTIME)
+        mark = adapter(memory.adapter).init_resource
+        try:
+            await mark(memory.address, memory.resource_id, memory.generation)
+        except NegotiationRefusedError as error:
+            if error.fact != "marker":  # that one is there already
+                raise
 
     async def serve(self, settings_file: Path, listening: Listening) -> None:
         """See ``Product``."""

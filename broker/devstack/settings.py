@@ -10,9 +10,8 @@ from typing import Any
 
 from broker.devstack import tokens
 from broker.devstack.database import Place
+from broker.devstack.memory import MemoryStore
 from broker.devstack.owner.model import CatalogEntry, Document
-
-ADAPTER = "postgres.native-memory"
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class StackSettings:
         events_address: Host and port of the Events service.
         jwks_file: The keys of the token issuer.
         place: The database.
+        memory: Where records are kept; every entry of the catalog leads there.
         catalog: Tenants, projects and the catalog as they were at the start.
     """
 
@@ -33,6 +33,7 @@ class StackSettings:
     events_address: str
     jwks_file: Path
     place: Place
+    memory: MemoryStore
     catalog: Document
 
     def served(self) -> dict[str, Any]:
@@ -63,18 +64,13 @@ class StackSettings:
     def _provider(self, provider_id: str, entry: CatalogEntry) -> dict[str, Any]:
         return {
             "provider_id": provider_id,
-            "adapter": ADAPTER,
+            "adapter": self.memory.adapter,
             "adapter_version": entry.adapter_version,
             "options_schema_version": entry.options_schema_version,
             "options_revision": entry.options_revision,
             "hosting": entry.hosting,
             "advertised_capabilities": entry.capabilities,
-            "options": {
-                "dsn": self.place.access.runtime_dsn,
-                "resource_id": self.place.resource_id,
-                "generation": self.place.generation,
-                "database_name": self.place.database,
-            },
+            "options": self.memory.options(),
         }
 
 

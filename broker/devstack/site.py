@@ -23,6 +23,7 @@ from broker.devstack.data import DataDirectory
 from broker.devstack.database import Place, provision
 from broker.devstack.errors import DevStackError
 from broker.devstack.events import EventsOptions, EventsServer
+from broker.devstack.memory import in_postgres
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.postgres import PostgresServer
 from broker.devstack.processes.errors import ServerError
@@ -108,6 +109,7 @@ def _settings(
         events_address=peers.events,
         jwks_file=jwks_file,
         place=place,
+        memory=in_postgres(place),
         catalog=playground.read(data.playground),
     ).served()
     chain, key = authority.server

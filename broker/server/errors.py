@@ -20,6 +20,7 @@ from providers.errors import (
     ResourceMismatchError,
     StorageFullError,
     StoredDataInvalidError,
+    WriteSetTooLargeError,
 )
 
 
@@ -91,6 +92,7 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.CONTEXT_CANDIDATE_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
     Reason.CONTEXT_BUDGET_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
     Reason.COMPILATION_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
+    Reason.WRITE_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {
@@ -103,6 +105,7 @@ PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {
     ResourceMismatchError: Reason.BINDING_MISMATCH,
     NegotiationRefusedError: Reason.PROVIDER_NEGOTIATION_FAILED,
     CapabilityMissingError: Reason.CAPABILITY_MISSING,
+    WriteSetTooLargeError: Reason.WRITE_TOO_LARGE,
 }
 """The reasons of provider errors. Those not here are bugs of ours: INTERNAL."""
 
@@ -115,6 +118,7 @@ MESSAGES: Final[Mapping[Reason, str]] = {
     Reason.BINDING_MISMATCH: "the live resource is not the one this run is pinned to",
     Reason.PROVIDER_NEGOTIATION_FAILED: "the live resource is not fit to keep memory",
     Reason.CAPABILITY_MISSING: "the run's provider cannot do this",
+    Reason.WRITE_TOO_LARGE: "the memory provider takes less in one piece; nothing was written",
     Reason.INTERNAL: "an internal error; tell the operator the request id",
 }
 """What callers read where the error's own text is for operators."""

@@ -28,8 +28,6 @@ class StoreFact(StrEnum):
     """``Bench.corrupt`` damages one stored record behind the adapter's back."""
     SKEWABLE = "skewable"
     """``Bench.skew`` changes the time of the provider's process and not the store's."""
-    FULL_SIZE = "full_size"
-    """One commit may be as large as clause C-15 allows."""
 
 
 class Hazard(StrEnum):
@@ -59,8 +57,30 @@ MARKER_HAZARDS = frozenset({Hazard.MARKER, Hazard.IDENTITY, Hazard.GENERATION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much one commit may hold, whatever it is: at most what clause C-15 says.
+
+    Attributes:
+        heads: Heads with a receipt, and nothing else.
+        history: Revisions below one head.
+        keys: Claims, releases, absences and tombstones together, with one head.
+        text_bytes: UTF-8 of the content of all.
+        record_bytes: UTF-8 of the content of one.
+    """
+
+    heads: int = 100
+    history: int = 500
+    keys: int = 100
+    text_bytes: int = 4 * 1024 * 1024
+    record_bytes: int = 3_355_444
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
     """One backend: what it can do, and a reason for everything it cannot.
+
+    ``trips`` gives how many round trips the calls take at most that take more than one, by the
+    method's name; all that deliver are ``deliver``.
 
     Raises:
         ValueError: a capability or fact is neither declared nor explained, or both, or READ and
@@ -73,6 +93,8 @@ class Declaration:
     facts: frozenset[StoreFact] = frozenset()
     absent_facts: Mapping[StoreFact, str]
     hazards: frozenset[Hazard] = field(default=MARKER_HAZARDS)
+    sizes: Sizes = field(default=Sizes())
+    trips: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.capabilities >= FLOOR:

@@ -57,10 +57,11 @@ class Bench(ABC):
         """Let a frozen store go on (freezable)."""
         raise _undone(StoreFact.FREEZABLE)
 
-    async def lose_replies(self) -> None:
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
         """From now on drop what the store answers on open connections (loses_replies).
 
-        Requests still go through. The connection may stall or be cut after them.
+        Requests still go through. The connection may stall or be cut after them. ``to_writes``: the
+        next call writes; of a store that is read before it is written, that may be answered still.
         """
         raise _undone(StoreFact.LOSES_REPLIES)
 

@@ -1,13 +1,15 @@
 """Which laws a backend is judged by, what is left out and why, and how it came out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum, auto
 
 from providers.capabilities import Capability
-from providers.conformance.declaration import Declaration
+from providers.conformance.declaration import Declaration, Sizes
 from providers.conformance.law import Law
 from providers.conformance.laws import all_laws
+
+_WIDEST = asdict(Sizes())
 
 
 class Result(Enum):
@@ -110,6 +112,10 @@ def _reasons(plan: Plan) -> list[str]:
     backend = plan.declaration.backend
     absent = plan.declaration.absent_capabilities
     lines = [f"{backend}: {name} absent: {absent[name]}" for name in sorted(absent)]
+    sizes = asdict(plan.declaration.sizes)
+    smaller = [f"{name} {most}" for name, most in sizes.items() if most != _WIDEST[name]]
+    if smaller:
+        lines.append(f"{backend}: one commit holds at most: {', '.join(smaller)}")
     by_reason: dict[str, list[str]] = {}
     for gap in plan.gaps:
         if gap.law.capability not in absent:

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from providers.conformance import expect
+from providers.conformance import expect, specimens
+from providers.conformance.harness import Bench
 from providers.errors import (
     OutcomeUnknownError,
     ProviderThrottledError,
@@ -40,6 +41,7 @@ PASSING = (
 )
 RECOVERY_SECONDS = 30.0
 CONTENDED_MAX = 50
+PART = 40
 
 T = TypeVar("T")
 
@@ -53,6 +55,13 @@ async def committed(provider: IMemoryProvider, *write_sets: WriteSet) -> None:
     """Commit in turn and expect each to be applied."""
     for each in write_sets:
         expect.equal(await commit(provider, each), Committed(), "a good commit")
+
+
+async def created(provider: IMemoryProvider, project: ProjectKey, *records: Record) -> None:
+    """Write new records, few at a time: in a store whose commits are small too."""
+    for start in range(0, len(records), PART):
+        part = records[start : start + PART]
+        await committed(provider, specimens.create(project, *part))
 
 
 async def settled(provider: IMemoryProvider, write_set: WriteSet) -> CommitOutcome:
@@ -203,6 +212,12 @@ async def candidates(
 def names(found: Candidates) -> list[str]:
     """Name candidates in their order."""
     return [each.current.record_id for each in found.records]
+
+
+def trips(bench: Bench, before: int, call: str) -> None:
+    """Expect a call to have taken as many round trips as the store needs for it, and no more."""
+    taken, most = bench.round_trips() - before, bench.declaration.trips.get(call, 1)
+    expect.that(1 <= taken <= most, f"{call} took {taken} round trips, at most {most}")
 
 
 async def receipt_of(provider: IMemoryProvider, project: ProjectKey, key: ReceiptKey) -> Loaded:

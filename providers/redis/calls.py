@@ -1,6 +1,7 @@
 """One call: one script, in one round trip, with a look at the server's settings beside it.
 
-Scripts cannot see settings, so the command that reads them rides along. A read with a setting that
+Scripts cannot see settings, nor the rights of the user that the server reads its file back as, so
+the commands that read them ride along. A read with a setting that
 is not fit is refused; a write that was applied under one is not acknowledged: it may be lost.
 """
 
@@ -21,9 +22,15 @@ from providers.marker import check_marker
 from providers.model import ProjectKey, ResourceIdentity
 from providers.redis import errors, keys
 from providers.redis.connections import Command, Connections, Link, Reply
-from providers.redis.fitness import check_rights, check_settings, unfit
+from providers.redis.fitness import (
+    check_loading,
+    check_rights,
+    check_settings,
+    loading_questions,
+    unfit,
+)
 from providers.redis.options import RedisOptions
-from providers.redis.scripts import Script
+from providers.redis.scripts import WRITING, Script
 
 T = TypeVar("T")
 
@@ -51,7 +58,7 @@ class Calls:
     def __init__(self, options: RedisOptions) -> None:
         """Keep the options; nothing is opened."""
         self.resource = ResourceIdentity(options.resource_id, options.generation)
-        self.connections = Connections(options)
+        self.connections = Connections(options, self._warm)
         self._prefix = options.key_prefix
         self._database = options.database
         self._marker = keys.marker_value(self.resource)
@@ -59,6 +66,7 @@ class Calls:
         # How often it was doubted that the append-only file holds all, as it is before the first
         # look; and which of these doubts a later look has cleared.
         self._doubts, self._cleared = 1, 0
+        self._writes = 0
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that only reads answers.
@@ -66,7 +74,7 @@ class Calls:
         Raises:
             ProviderError: As the clauses say. Nothing was written.
         """
-        return await self._bounded(partial(self._run, call, _Sent()), timeout, _Sent())
+        return await self._bounded(partial(self._run, call, _Sent()), timeout)
 
     async def write(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that writes answers.
@@ -78,7 +86,7 @@ class Calls:
         """
         sent = _Sent()
         try:
-            return await self._bounded(partial(self._run, call, sent), timeout, sent)
+            return await self._bounded(partial(self._run, call, sent), timeout)
         except ProviderError as error:
             if sent.in_doubt:
                 raise OutcomeUnknownError("no sound answer to a write that was sent") from error
@@ -90,18 +98,16 @@ class Calls:
         try:
             async with asyncio.timeout(timeout):
                 async with self.connections.fresh() as link:
-                    await link.load_scripts()
+                    await self._warm(link)
                     await self._ready(link)
         except errors.DRIVER as error:
             raise errors.translate(error) from errors.bare(error)
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the server answers and is fit."""
-        await self._bounded(self._ready, timeout, _Sent())
+        await self._bounded(self._ready, timeout)
 
-    async def _bounded(
-        self, work: Callable[[Link], Awaitable[T]], timeout: float, sent: _Sent
-    ) -> T:
+    async def _bounded(self, work: Callable[[Link], Awaitable[T]], timeout: float) -> T:
         self.connections.check_open()
         try:
             async with asyncio.timeout(timeout):
@@ -118,31 +124,48 @@ class Calls:
                 return answer
         except errors.DRIVER as error:
             self.connections.check_open()
-            sent.in_doubt = sent.in_doubt and not errors.code_of(error)
             raise errors.translate(error) from errors.bare(error)
+
+    async def _warm(self, link: Link) -> None:
+        """Prepare a new connection; a server that started again may have left something out."""
+        await link.load_scripts()
+        await self._check_loading(link)
+
+    async def _check_loading(self, link: Link) -> None:
+        if asked := self._loading_questions(link):
+            check_loading(await link.exchange(asked))
+
+    def _loading_questions(self, link: Link) -> list[Command]:
+        return loading_questions(link, keys.base_key(self._prefix, ""))
 
     async def _ready(self, link: Link) -> None:
         await self._run(nothing(), _Sent(), link)
         await check_rights(link, self._user, keys.base_key(self._prefix, ""))
+        await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
-        doubts = self._doubts
+        doubts, writes = self._doubts, self._writes
         commands = [self._command(link, call), link.settings]
+        if call.script in WRITING:
+            commands += self._loading_questions(link)
         sent.in_doubt = True
-        answer, settings = await link.exchange(commands)
+        answer, settings, *loading = await link.exchange(commands)
         sent.in_doubt = False
         if errors.code_of(answer) == errors.NO_SCRIPT:
             # The server forgot all scripts since this connection was opened, and ran none.
             await link.load_scripts()
             sent.in_doubt = True
-            answer, settings = await link.exchange(commands)
+            answer, settings, *loading = await link.exchange(commands)
             sent.in_doubt = False
         if errors.code_of(answer) == errors.UNCLEAR:
             await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
+        sent.in_doubt = not errors.is_whole(answer)
         payload = self._payload(answer)
+        self._count(payload.pop(0), writes)
         self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
         check_settings(settings)
+        check_loading(loading)
         sent.in_doubt = False
         return payload
 
@@ -150,9 +173,10 @@ class Calls:
         return (
             "EVALSHA",
             link.scripts[call.script].digest,
-            2,
+            3,
             keys.marker_key(self._prefix),
             keys.base_key(self._prefix, call.digest),
+            keys.writes_key(self._prefix),
             self._marker,
             self._database,
             self._seen(link),
@@ -180,6 +204,19 @@ class Calls:
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
         return payload
+
+    def _count(self, writes: int, before: int) -> None:
+        """Refuse a store that holds fewer writes than were seen before it was asked.
+
+        Raises:
+            ResourceMismatchError: It does: it was emptied, or restored. Not retryable.
+        """
+        if writes < before:
+            raise ResourceMismatchError(
+                "the live resource holds fewer writes than were seen in it: it was emptied or put"
+                " back, and is another generation"
+            )
+        self._writes = max(self._writes, writes)
 
     def _mismatch(self, marker: bytes | None) -> ProviderError:
         found = keys.marker_of(marker)

@@ -1,9 +1,9 @@
 """Context candidates: chosen, measured and sent by one script."""
 
+from providers.findable import findable_project
+from providers.heads import memories, sessions
 from providers.redis import keys
 from providers.redis.calls import Calls, nothing, project_call
-from providers.redis.reader import findable_project
-from providers.redis.rows import memories, sessions
 from providers.redis.scripts import Script
 from providers.redis.search import to_records
 from providers.requests import Candidates, CandidatesRequest

@@ -7,10 +7,11 @@ from providers.counters import expected_counters
 from providers.documents import receipt_document, to_json, to_receipt
 from providers.errors import StoredDataInvalidError, WriteSetInvalidError
 from providers.folding import search_text
+from providers.heads import size_of
 from providers.model import HeadPut, Revision, RevisionRef, State, Tombstone, WriteSet
 from providers.redis import keys
 from providers.redis.calls import Call, Calls, project_call
-from providers.redis.rows import head_document, revision_document, size_of, to_holder, to_list
+from providers.redis.rows import head_document, revision_document, to_holder, to_list
 from providers.redis.scripts import Script
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, KeyHolder

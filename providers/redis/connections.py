@@ -6,7 +6,8 @@ nothing here may be sent twice without the caller's knowledge (C-9).
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+import select
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,16 +15,18 @@ from typing import Any, TypeAlias
 from redis.asyncio.connection import SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import ConnectionError as DriverConnectionError
+from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from providers.errors import NegotiationRefusedError, ProviderClosedError
-from providers.redis.errors import DRIVER
+from providers.redis.errors import DRIVER, code_of
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import FLAGGED, PLAIN, Loaded, Script
 
 Command: TypeAlias = tuple[bytes | str | int, ...]
 Reply: TypeAlias = Any
+Warm: TypeAlias = "Callable[[Link], Awaitable[None]]"
 
 _VERSION_MIN = (6, 0)
 # A server that takes several names looks these up; a pattern it compares with every setting.
@@ -42,18 +45,26 @@ _GRACE = 1.0
 
 
 class Connection(SSLConnection):
-    """The driver's, which can be cut: it lets go of what failed and leaves its end to chance."""
+    """The driver's connection, which here is gone at once when it is to go."""
 
-    _transport: asyncio.WriteTransport | None = None
+    async def disconnect(self, *args: Any, **kwargs: Any) -> None:
+        """See ``AbstractConnection.disconnect``; whatever waits for the connection ends."""
+        if self._writer is not None:
+            # A farewell in TLS waits for its answer, which a frozen server does not give.
+            self._writer.transport.abort()
+        await super().disconnect(*args, **kwargs)
 
-    async def _connect(self) -> None:
-        await super()._connect()  # type: ignore[no-untyped-call]
-        self._transport = self._writer.transport if self._writer else None
+    async def is_quiet(self) -> bool:
+        """Tell whether nothing has come since the last reply: not even the connection's end.
 
-    def cut(self) -> None:
-        """End it now, where it is still open, without another word to the server."""
-        if self._transport is not None:
-            self._transport.abort()
+        Asks the socket itself too, since the loop may not have looked at it for a while.
+        """
+        with suppress(*DRIVER):
+            if self._writer is not None and not await self.can_read():
+                waiting = select.poll()
+                waiting.register(self._writer.get_extra_info("socket"), select.POLLIN)
+                return not waiting.poll(0)
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +72,7 @@ class Link:
     """A connection, and what it was told about the server when it was opened.
 
     Attributes:
-        connection: To the server.
+        connection: Of the driver.
         scripts: In the form that the server takes.
         fields_expire: Whether fields of a hash can expire.
         settings: The command that reads the settings that scripts cannot see.
@@ -81,8 +92,11 @@ class Link:
         """Send commands in one go and return their replies; a server's error is one of them.
 
         Raises:
-            RedisError, OSError: The connection broke, or the server let nobody in.
+            RedisError, OSError: The connection broke.
         """
+        if not self.connection.is_connected:
+            # The driver would connect anew, perhaps to another server than the one that was seen.
+            raise DriverConnectionError("the connection was closed")
         packed = self.connection.pack_commands(commands)
         await self.connection.send_packed_command(packed, check_health=False)
         return [await self._reply() for _ in commands]
@@ -95,18 +109,29 @@ class Link:
                 raise reply
 
     async def _reply(self) -> Reply:
+        """Return a reply; what the server refused with is one, also where the driver would part."""
         try:
-            return await self.connection.read_response(disable_decoding=True)
-        except ResponseError as error:
-            return error
+            return await self.connection.read_response(
+                disable_decoding=True, disconnect_on_error=False
+            )
+        except RedisError as error:
+            if code_of(error):
+                return error
+            raise
 
 
 class Connections:
     """Lends connections to one call each, first come first served."""
 
-    def __init__(self, options: RedisOptions) -> None:
-        """Keep what is needed to connect; nothing is opened."""
+    def __init__(self, options: RedisOptions, warm: Warm) -> None:
+        """Keep what is needed to connect; nothing is opened.
+
+        Args:
+            options: Address and limits.
+            warm: Run on each new connection before the first call has it.
+        """
         self._options = options
+        self._warm = warm
         self._tls = options.tls()
         self._places = asyncio.Semaphore(options.pool_size)
         self._idle: list[Link] = []
@@ -131,7 +156,10 @@ class Connections:
         """
         await self._places.acquire()
         try:
-            link = await self._free() or await self._first() or await self.open()
+            self.check_open()
+            if not self._opened:
+                await self._open_first()
+            link = await self._free() or await self.open()
         except BaseException:
             self._places.release()
             raise
@@ -146,10 +174,7 @@ class Connections:
         """Take a connection back on which nothing is under way."""
         self._used.discard(link)
         self._places.release()
-        if self._closed:
-            self._leave(link)
-        else:
-            self._idle.append(link)
+        self._keep(link)
 
     def drop(self, link: Link) -> None:
         """Close a connection of which nobody knows what is under way; never wait for it here."""
@@ -167,10 +192,10 @@ class Connections:
             self._leave(link)
 
     async def open(self) -> Link:
-        """Open a connection on which every script is known to the server; see ``reach``."""
+        """Open a connection that is ready for calls; see ``reach``, and what ``warm`` raises."""
         link = await self.reach()
         try:
-            await link.load_scripts()
+            await self._warm(link)
         except BaseException:
             self._leave(link)
             raise
@@ -206,25 +231,32 @@ class Connections:
         """Return an idle connection that the server has not closed meanwhile."""
         while self._idle:
             link = self._idle.pop()
-            with suppress(*DRIVER):
-                if link.connection.is_connected and not await link.connection.can_read():
-                    return link
+            if await link.connection.is_quiet():
+                return link
             self._leave(link)
         return None
 
-    async def _first(self) -> Link | None:
-        """Open as many connections as are to be ready, once."""
+    async def _open_first(self) -> None:
+        """Open as many connections as are to be ready, once; one that opens will do."""
         async with self._opening:
             if self._opened:
-                return None
-            wanted = (self.open() for _ in range(self._options.pool_ready))
-            opened = await asyncio.gather(*wanted, return_exceptions=True)
-            links = [each for each in opened if isinstance(each, Link)]
-            if not links:
-                raise next(each for each in opened if isinstance(each, BaseException))
-            self._idle += links[1:]
+                return
+            wanted = (self._add() for _ in range(self._options.pool_ready - len(self._idle)))
+            told = await asyncio.gather(*wanted, return_exceptions=True)
+            self.check_open()
+            if not self._idle:
+                raise next(each for each in told if each is not None)
             self._opened = True
-            return links[0]
+
+    async def _add(self) -> None:
+        # At once, so that one that is open is not lost when the caller gives up meanwhile.
+        self._keep(await self.open())
+
+    def _keep(self, link: Link) -> None:
+        if self._closed:
+            self._leave(link)
+        else:
+            self._idle.append(link)
 
     def _connection(self) -> Connection:
         options = self._options
@@ -252,12 +284,10 @@ class Connections:
 
 
 async def _close(connection: Connection) -> None:
-    try:
-        with suppress(*DRIVER):
-            async with asyncio.timeout(_GRACE):
-                await connection.disconnect()
-    finally:
-        connection.cut()
+    # Whatever happens on the way, the driver drops the connection in the end.
+    with suppress(*DRIVER):
+        async with asyncio.timeout(_GRACE):
+            await connection.disconnect()
 
 
 def _seen(connection: Connection, server: Reply, cluster: Reply) -> Link:

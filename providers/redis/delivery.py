@@ -18,12 +18,13 @@ from providers.deliveries import (
     PendingEffects,
     PendingEffectsRequest,
 )
-from providers.documents import taken, to_effect, to_json, to_time
+from providers.documents import DAMAGE, taken, to_effect, to_json, to_time
 from providers.errors import StoredDataInvalidError
+from providers.findable import findable, findable_project
 from providers.model import ProjectKey
 from providers.redis.calls import Calls, project_call
-from providers.redis.reader import findable, findable_project, tag_in
-from providers.redis.rows import DAMAGE, to_list
+from providers.redis.reader import tag_in
+from providers.redis.rows import to_list
 from providers.redis.scripts import Script
 from providers.rules import check_code
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+from providers.chain import check_chain
 from providers.errors import StoredDataInvalidError
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
+from providers.findable import all_findable, findable, findable_project
+from providers.heads import is_moved
 from providers.model import Record, Revision
 from providers.redis import keys
 from providers.redis.calls import Calls, project_call
-from providers.redis.reader import all_findable, check_chain, findable, findable_project
-from providers.redis.rows import is_moved, to_record, to_revision, to_tombstone
+from providers.redis.rows import to_record, to_revision, to_tombstone
 from providers.redis.scripts import Script
 
 _LIMITS: dict[bytes, Limit] = {

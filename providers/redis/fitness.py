@@ -5,11 +5,9 @@ Each refusal names one fact and tells an operator what must be otherwise.
 
 from collections.abc import Mapping, Sequence
 
-from redis.exceptions import ResponseError
-
 from providers.errors import NegotiationRefusedError
 from providers.redis import errors
-from providers.redis.connections import Link, Reply
+from providers.redis.connections import Command, Link, Reply
 from providers.redis.rights import questions
 
 _DEMANDED = {"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
@@ -25,10 +23,14 @@ _FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "aof_begins": (
         "aof",
-        "the append-only file is being rewritten, and what is written meanwhile may not be kept:"
-        " the rewrite must end first",
+        "the append-only file is being rewritten although it has not grown, as it is after it was"
+        " switched on: nothing is kept before that has ended",
     ),
     "eviction": ("eviction", "maxmemory-policy must be noeviction"),
+    "evicted": (
+        "eviction",
+        "the server has evicted keys since it started: some of what it kept may be gone",
+    ),
     "expiring_key": ("expiring_key", "a key in the database expires, whosever it is"),
     "expiring_field": (
         "expiring_key",
@@ -57,7 +59,7 @@ def check_settings(reply: Reply) -> None:
         NegotiationRefusedError: One is otherwise, or the user may not look. Not retryable.
         ProviderUnavailableError: The server did not say. Retryable.
     """
-    if isinstance(reply, ResponseError):
+    if isinstance(reply, Exception):
         raise errors.translate(reply) from errors.bare(reply)
     found = dict(zip(reply[::2], reply[1::2], strict=True))
     wrong = [
@@ -78,21 +80,45 @@ async def check_rights(link: Link, user: str, key: str) -> None:
         key: One that begins as all of the resource do.
 
     Raises:
-        NegotiationRefusedError: That user lacks one, with the fact ``rights``; or the default user
-            does, and the server may leave out what was written when it starts again, with the fact
-            ``aof``. Not retryable.
+        NegotiationRefusedError: It does, with the fact ``rights``. Not retryable.
         ProviderUnavailableError: The server did not say. Retryable.
     """
     if not link.tells_rights:
         return
-    own, default = questions(user, key), questions("default", key, writing=True)
-    replies = await link.exchange([*own, *(default if link.skips_on_loading else ())])
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise errors.translate(reply) from errors.bare(reply)
-    for question, reply in zip(own, replies, strict=False):
+    own = questions(user, key)
+    replies = await link.exchange(own)
+    _check_told(replies)
+    for question, reply in zip(own, replies, strict=True):
         if reply != b"OK":
             command = question[3].lower()
             raise NegotiationRefusedError(f"the user lacks the right to {command}", fact="rights")
-    if any(reply != b"OK" for reply in replies[len(own) :]):
+
+
+def loading_questions(link: Link, key: str) -> list[Command]:
+    """Return what to ask a server that may leave out what was written when it starts again.
+
+    It does so where the default user lacks a right; the replies are for ``check_loading``.
+
+    Args:
+        link: To the server.
+        key: One that begins as all of the resource do.
+    """
+    return list(questions("default", key, writing=True)) if link.skips_on_loading else []
+
+
+def check_loading(replies: Sequence[Reply]) -> None:
+    """Refuse a server that would not read back all that is written.
+
+    Raises:
+        NegotiationRefusedError: With the fact ``aof``. Not retryable.
+        ProviderUnavailableError: The server did not say. Retryable.
+    """
+    _check_told(replies)
+    if any(reply != b"OK" for reply in replies):
         raise NegotiationRefusedError(_LOADING, fact="aof")
+
+
+def _check_told(replies: Sequence[Reply]) -> None:
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise errors.translate(reply) from errors.bare(reply)

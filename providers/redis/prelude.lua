@@ -1,10 +1,12 @@
 -- Begins every script: is this the resource, and can the server lose nothing? Nothing is read or
 -- written else. Then what the scripts have in common.
 --
--- KEYS[1] the marker  KEYS[2] what begins every key of the project
+-- KEYS[1] the marker  KEYS[2] what begins every key of the project  KEYS[3] how many writes there were
 -- ARGV[1] the marker's value  [2] number of the database  [3] 'fields' where fields of a hash can
 -- expire, 'doubted' where the append-only file was seen to be off or unfit before
 -- [4] what begins every document of the project  [5] the request, as JSON  [6] and on: documents
+local REWRITTEN_SIZE_MIN = 67108864
+
 local function info(section, name)
     return string.match(redis.call('INFO', section), '\n' .. name .. ':([^\r\n]*)')
 end
@@ -22,13 +24,17 @@ local function unfit()
     local persistence = redis.call('INFO', 'persistence')
     demand(string.find(persistence, '\naof_enabled:1\r', 1, true), 'aof_off')
     demand(string.find(persistence, '\naof_last_write_status:ok\r', 1, true), 'aof_failed')
-    -- A file that was switched on while the server ran holds nothing until it is rewritten for the
-    -- first time, and a crash before that loses all; the server calls it enabled all the same.
-    local is_first = string.find(persistence, '\naof_base_size:0\r', 1, true)
-    demand(not (is_first or string.find(ARGV[3], 'doubted', 1, true))
+    -- A file that was switched on while the server ran takes nothing in until it is rewritten, and a
+    -- crash before that loses all; the server calls it enabled all the same. Such a rewrite looks
+    -- like any other, but for its occasion: others begin once the file has grown.
+    local size = tonumber(string.match(persistence, '\naof_current_size:(%d+)') or 0)
+    local base = tonumber(string.match(persistence, '\naof_base_size:(%d+)') or 0)
+    local has_grown = base > 0 and size >= 2 * base and size >= REWRITTEN_SIZE_MIN
+    demand((has_grown and not string.find(ARGV[3], 'doubted', 1, true))
         or (string.find(persistence, '\naof_rewrite_in_progress:0\r', 1, true)
         and string.find(persistence, '\naof_rewrite_scheduled:0\r', 1, true)), 'aof_begins')
     demand(info('memory', 'maxmemory_policy') == 'noeviction', 'eviction')
+    demand(info('stats', 'evicted_keys') == '0', 'evicted')
     local keys = info('keyspace', 'db' .. ARGV[2]) or ''
     demand(string.find(keys, ',expires=0,', 1, true), 'expiring_key')
     local fields = string.match(keys, ',keys_with_volatile_items=(%d+)')
@@ -126,10 +132,19 @@ local function full_size(document)
     return tonumber(string.match(document, '^%d+ (%d+)\n')) or 0
 end
 
+-- Every write of the resource is counted: who saw a higher count than there is knows of a loss.
+local writes = tonumber(redis.call('HGET', KEYS[3], 'count') or 0) or 0
+
 local function answer(...)
     if damage then
         return {'damaged', damage}
     end
-    return {'ok', ...}
+    return {'ok', writes, ...}
+end
+
+-- What a script that writes ends with.
+local function written(...)
+    redis.call('HSET', KEYS[3], 'count', string.format('%.0f', writes + 1))
+    return {'ok', writes + 1, ...}
 end
 

@@ -1,11 +1,12 @@
 """Reads: each is one script, and so one round trip and one moment of the store."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
+from providers.chain import check_chain
 from providers.counters import GRAPH, TRANSFER, stream
 from providers.documents import to_receipt
 from providers.errors import StoredDataInvalidError
+from providers.findable import all_findable, findable, findable_project
 from providers.model import (
     IdempotencyReceipt,
     ProjectKey,
@@ -19,27 +20,10 @@ from providers.redis.calls import Calls, project_call
 from providers.redis.rows import to_holder, to_link, to_list, to_record, to_revision
 from providers.redis.scripts import Script
 from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
-from providers.rules import is_storable
 
 CHAIN_LINKS_MAX = 66
 BIGGEST = 2**53 - 1
 """The biggest number that scripts compare exactly."""
-_NOWHERE = "\0"
-
-
-def findable(text: str) -> str:
-    """Return what to look for; text that nothing can be stored under finds nothing (G-1)."""
-    return text if is_storable(text) else _NOWHERE
-
-
-def all_findable(texts: Iterable[str]) -> list[str]:
-    """Return what to look for among several; see ``findable``."""
-    return [findable(text) for text in texts]
-
-
-def findable_project(project: ProjectKey) -> ProjectKey:
-    """Return where to look; see ``findable``."""
-    return ProjectKey(findable(project.tenant_id), findable(project.project_id))
 
 
 def tag_in(project: ProjectKey) -> str:
@@ -82,7 +66,7 @@ async def revisions(calls: Calls, request: RevisionsRequest, timeout: float) -> 
     asked = {
         "record": findable(request.record_id),
         "agent": findable(request.agent_id),
-        "before": None if request.before is None else min(request.before, BIGGEST),
+        "before": None if request.before is None else max(1, min(request.before, BIGGEST)),
         "limit": request.limit,
         "brief": request.brief,
         "bytes": request.bytes_max,
@@ -97,22 +81,6 @@ async def revisions(calls: Calls, request: RevisionsRequest, timeout: float) -> 
     check_chain(found[::-1], request.record_id, int(newest))
     shown = found[:-1] if more else found
     return RevisionsPage(found=True, revisions=tuple(shown), more=bool(more))
-
-
-def check_chain(chain: Sequence[Revision], record_id: str, newest: int) -> None:
-    """Refuse a piece of history, oldest first, with a gap or a link that does not fit.
-
-    Raises:
-        StoredDataInvalidError: It has one, is another record's, or does not end at ``newest``. Not
-            retryable.
-    """
-    numbers = [each.revision for each in chain]
-    if numbers != list(range(newest - len(chain) + 1, newest + 1)) or (newest and not chain):
-        raise StoredDataInvalidError("a stored history has a gap")
-    if any(each.record_id != record_id for each in chain):
-        raise StoredDataInvalidError("a stored history is of another record")
-    if any(later.previous_revision_id != each.revision_id for each, later in pairwise(chain)):
-        raise StoredDataInvalidError("a stored history has a link that does not fit")
 
 
 def _field(ref: RevisionRef) -> str:

@@ -5,7 +5,7 @@ import asyncio
 from providers.errors import NegotiationRefusedError, ResourceMismatchError
 from providers.model import ResourceIdentity
 from providers.redis import errors, keys
-from providers.redis.connections import Connections
+from providers.redis.connections import Connections, Link
 from providers.redis.options import options_of
 
 _SECONDS = 30.0
@@ -29,7 +29,7 @@ async def init_resource(address: str, resource_id: str, generation: int) -> None
     """
     options = options_of(address, resource_id, generation)
     name = keys.marker_key(options.key_prefix)
-    connections = Connections(options)
+    connections = Connections(options, Link.load_scripts)
     resource = ResourceIdentity(resource_id, generation)
     value = keys.marker_value(resource)
     try:

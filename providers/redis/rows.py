@@ -5,73 +5,30 @@ brief page holds; and a JSON list of the rest, empty where there is none. A head
 what scripts look at: they never read a revision but to send it, or its first two lines.
 """
 
-import struct
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
 from providers import documents
-from providers.documents import to_json
+from providers.documents import DAMAGE, to_json
 from providers.errors import StoredDataInvalidError
 from providers.folding import folded
-from providers.model import Kind, Record, Revision, State, Tombstone, Trust
-from providers.requests import BRIEF_LENGTH, ChainLink, KeyHolder
-
-_CONTENT, _RATIONALE, _FACET, _TIME = 8, 9, 12, 22
-_WIDTH = 23
-_TEXTS = (0, 2, 4, 5, 6, 8, 13, 14)
-_TEXTS_OR_NONE = (3, 7, 9, 15, 16, 17, 18, 19, 20, 21)
-_TEXT_OR_NONE = (str, type(None))
-_NUMBER = (int, float)
-
-_EPOCH = datetime.min.replace(tzinfo=UTC)
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-_SIGN = 1 << 63
-_ALL = (1 << 64) - 1
-_SHARED = "cross-team"
-DAMAGE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
-"""What it is to take apart something that was stored and is damaged. Never chained: the text of
-one would hold stored values."""
+from providers.halves import halves, joined
+from providers.heads import entered, is_moved, size_of
+from providers.model import Kind, Record, Revision, State, Tombstone
+from providers.order import largest_first, newest_first
+from providers.requests import ChainLink, KeyHolder
 
 _text = documents.taken(str)
-
-# -------------------- order
-
-
-def newest_first(time: datetime, *, after: int = 0) -> str:
-    """Return 16 hex digits that sort as times descending; ``after``: so many microseconds later."""
-    micros = (time - _EPOCH) // timedelta(microseconds=1)
-    return f"{max(_LAST - micros + after, 0):016x}"
-
-
-def largest_first(number: float) -> str:
-    """Return 16 hex digits that sort as numbers descending."""
-    (bits,) = struct.unpack("!Q", struct.pack("!d", number + 0.0))
-    ascending = bits ^ (_ALL if bits & _SIGN else _SIGN)
-    return f"{ascending ^ _ALL:016x}"
-
 
 # -------------------- to the store
 
 
 def revision_document(tag: str, revision: Revision) -> bytes:
     """Return a revision as it is kept."""
-    columns = documents.revision_columns(revision)
-    values = list(columns.values())
-    size = size_of(revision)
-    facet = columns["facet"]
-    full_size = size + (0 if facet is None else len(to_json(facet)))
-    rest = b""
-    content, rationale = revision.content.content, revision.content.rationale
-    metadata = None if revision.facet is None else revision.facet.metadata
-    if len(content) > BRIEF_LENGTH or rationale is not None or metadata is not None:
-        rest = to_json((content, rationale, metadata))
-        values[_CONTENT], values[_RATIONALE] = content[:BRIEF_LENGTH], None
-        if isinstance(facet, dict):
-            facet.pop("metadata", None)
-    return b"%d %d\n%b\n%b" % (size, full_size, to_json((tag, *values)), rest)
+    both = halves(revision)
+    rest = b"" if both.rest is None else to_json(both.rest)
+    return b"%d %d\n%b\n%b" % (both.size, both.full_size, to_json((tag, *both.brief)), rest)
 
 
 def head_document(tag: str, record: Record) -> bytes:
@@ -93,52 +50,13 @@ def head_document(tag: str, record: Record) -> bytes:
             size_of(now),
             order,
             largest_first(now.content.importance) + order,
-            _entered(now),
+            entered(now),
             sorted({folded(each) for each in now.content.tags}),
             now.state is not State.FORGOTTEN,
             is_moved(now),
             record.create_time,
         )
     )
-
-
-def size_of(revision: Revision) -> int:
-    """Return the bytes of UTF-8 that count for a revision without its facet (K-5, X-2)."""
-    said = revision.content
-    texts = (said.type, said.title, said.content, said.rationale, revision.reason, *said.tags)
-    return sum(len(text.encode()) for text in texts if text is not None)
-
-
-def is_moved(now: Revision) -> bool:
-    """Tell whether a record goes with its agent's export (X-1)."""
-    return now.kind in (Kind.MEMORY, Kind.DECISION) and now.state is not State.FORGOTTEN
-
-
-def _entered(now: Revision) -> list[str]:
-    """Return the sets of context candidates that a head is in (K-1 to K-3)."""
-    if now.state is not State.ACTIVE or now.trust not in (Trust.PENDING, Trust.APPROVED):
-        return []
-    approved = now.trust is Trust.APPROVED
-    if now.kind is Kind.MEMORY:
-        shared = approved and any(
-            each.lower() == _SHARED for each in now.content.tags if each.isascii()
-        )
-        return [memories(now.agent_id), *(["shared"] if shared else [])]
-    if approved and now.kind is Kind.DECISION:
-        return ["decisions"]
-    if approved and now.kind is Kind.SESSION_CONTEXT and now.source_run_id is not None:
-        return [sessions(now.agent_id, now.source_run_id)]
-    return []
-
-
-def memories(agent_id: str) -> str:
-    """Name the set of an agent's memories that may enter its contexts."""
-    return f"memories/{agent_id}"
-
-
-def sessions(agent_id: str, run_id: str) -> str:
-    """Name the set of session contexts of an agent's run."""
-    return f"sessions/{len(agent_id.encode())}/{agent_id}/{run_id}"
 
 
 # -------------------- from the store
@@ -156,34 +74,16 @@ def to_revision(tag: str, document: bytes, *, brief: bool = False) -> Revision:
         kept, *values = orjson.loads(first)
         if len(rest) != (0 if brief else 1):
             raise TypeError
-        if rest and rest[0]:
-            values[_CONTENT], values[_RATIONALE], metadata = orjson.loads(rest[0])
-            if metadata is not None:
-                values[_FACET]["metadata"] = metadata
-        _check_types(values)
-        values[_TIME] = documents.to_time(values[_TIME])
-        facet = None if values[_FACET] is None else documents.to_facet(values[_FACET])
+        left_out = orjson.loads(rest[0]) if rest and rest[0] else None
     except DAMAGE:
         raise StoredDataInvalidError("a stored revision is damaged") from None
     if kept != tag:
         raise StoredDataInvalidError("a stored revision is of another project")
-    revision = documents.make_revision(values, facet)
+    revision = joined(values, left_out)
     read = size_of(revision)
     if not read <= size <= full_size or (read < size and not brief):
         raise StoredDataInvalidError("a stored revision is not whole")
     return revision
-
-
-def _check_types(values: Sequence[Any]) -> None:
-    if (
-        len(values) != _WIDTH
-        or any(type(values[each]) is not str for each in _TEXTS)
-        or any(type(values[each]) not in _TEXT_OR_NONE for each in _TEXTS_OR_NONE)
-        or type(values[1]) is not int
-        or type(values[10]) not in _NUMBER
-        or type(values[11]) is not list
-    ):
-        raise TypeError
 
 
 def to_record(tag: str, head: bytes, document: bytes, *, brief: bool = False) -> Record:

@@ -23,7 +23,8 @@ class Script(StrEnum):
     DELIVER = "deliver"
 
 
-_WRITING = frozenset({Script.COMMIT, Script.DELIVER})
+WRITING = frozenset({Script.COMMIT, Script.DELIVER})
+"""Those that write; each has a check of its own of what it would be worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def _loaded(script: Script, *, flagged: bool) -> Loaded:
     A server that knows the line refuses a script that writes as a whole when it has no memory left,
     and runs one that only reads. One before 7 would not take it for a comment.
     """
-    flags = b"#!lua\n" if script in _WRITING else b"#!lua flags=no-writes\n"
+    flags = b"#!lua\n" if script in WRITING else b"#!lua flags=no-writes\n"
     parts = (_HERE.joinpath(name).read_bytes() for name in ("prelude.lua", f"{script}.lua"))
     text = (flags if flagged else b"") + b"".join(parts)
     return Loaded(text, sha1(text, usedforsecurity=False).hexdigest())

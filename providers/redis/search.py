@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from providers.findable import findable, findable_project
 from providers.folding import folded
 from providers.model import Record
+from providers.order import newest_first
 from providers.redis import keys
 from providers.redis.calls import Calls, project_call
-from providers.redis.reader import findable, findable_project
-from providers.redis.rows import newest_first, to_record
+from providers.redis.rows import to_record
 from providers.redis.scripts import Script
 from providers.requests import SearchPage, SearchRequest
 from providers.rules import is_storable

@@ -8,7 +8,7 @@ import pytest
 from broker.devstack.redis import Flavour
 from providers.conformance.declaration import Declaration
 from providers.conformance.harness import Harness
-from tests.conformance import postgres_harness, redis_harness, reference_harness
+from tests.conformance import cosmos_harness, postgres_harness, redis_harness, reference_harness
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ BACKENDS: Mapping[str, Backend] = {
         reference_harness.DECLARATION, lambda _request: reference_harness.ReferenceHarness()
     ),
     "postgres": Backend(postgres_harness.DECLARATION, postgres_harness.from_request),
+    "cosmos (stand-in)": Backend(cosmos_harness.DECLARATION, cosmos_harness.from_request),
     **{
         str(flavour): Backend(
             redis_harness.declaration(flavour), redis_harness.from_request(flavour)

@@ -233,7 +233,7 @@ class LinkedBench(ReferenceBench):
     async def thaw(self) -> None:
         self.server.thawed.set()
 
-    async def lose_replies(self) -> None:
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
         self.link.loses_replies = True
 
     async def keep_replies(self) -> None:

@@ -85,7 +85,7 @@ class PostgresBench(Bench):
     async def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
-    async def lose_replies(self) -> None:
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
         self._proxy.lose_replies()
 
     async def keep_replies(self) -> None:

@@ -77,7 +77,7 @@ class RedisBench(Bench):
     async def thaw(self) -> None:
         self._server.thaw()
 
-    async def lose_replies(self) -> None:
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
         self._proxy.lose_replies()
 
     async def keep_replies(self) -> None:

@@ -21,7 +21,7 @@ DECLARATION = Declaration(
     backend="reference",
     capabilities=reference.CAPABILITIES,
     absent_capabilities=reference.ABSENT,
-    facts=frozenset({StoreFact.CORRUPTIBLE, StoreFact.SKEWABLE, StoreFact.FULL_SIZE}),
+    facts=frozenset({StoreFact.CORRUPTIBLE, StoreFact.SKEWABLE}),
     absent_facts=dict.fromkeys(
         (
             StoreFact.DURABLE,

@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.architecture.sources import ROOT, tracked
-from tests.mutants.table import MUTANTS, Mutant, RottenError
+from tests.mutants.mutant import Mutant, RottenError
+from tests.mutants.table import MUTANTS
 
 TABLE_WIDTH = 130
 SECONDS_MAX = 300

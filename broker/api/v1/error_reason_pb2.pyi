@@ -148,6 +148,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. The decisions that bind alone exceed the budget. Metadata: limit, observed; both in characters."""
     ERROR_REASON_COMPILATION_NOT_FOUND: _ErrorReason.ValueType  # 54
     """NOT_FOUND. Absent, or of another run, project or tenant."""
+    ERROR_REASON_WRITE_TOO_LARGE: _ErrorReason.ValueType  # 55
+    """INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
+    piece. Nothing was written. Write less at once.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
@@ -281,4 +285,8 @@ ERROR_REASON_CONTEXT_BUDGET_OVERFLOW: ErrorReason.ValueType  # 53
 """FAILED_PRECONDITION. The decisions that bind alone exceed the budget. Metadata: limit, observed; both in characters."""
 ERROR_REASON_COMPILATION_NOT_FOUND: ErrorReason.ValueType  # 54
 """NOT_FOUND. Absent, or of another run, project or tenant."""
+ERROR_REASON_WRITE_TOO_LARGE: ErrorReason.ValueType  # 55
+"""INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
+piece. Nothing was written. Write less at once.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

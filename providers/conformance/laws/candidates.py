@@ -10,7 +10,7 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import candidates, commit, committed, names
+from providers.conformance.steps import candidates, commit, committed, created, names, trips
 from providers.errors import StoredDataInvalidError
 from providers.model import (
     Content,
@@ -24,7 +24,6 @@ from providers.model import (
 from providers.requests import CANDIDATES_BYTES_MAX, CANDIDATES_MAX, Candidates, Committed
 
 SHARED = ("cross-team",)
-HEADS_MAX = 100
 TURNS = 40
 
 
@@ -90,9 +89,7 @@ async def only_the_right_state_and_trust_enter(bench: Bench) -> None:
             }
             if state is State.ACTIVE and rule[kind]:
                 wanted.append(name)
-    for start in range(0, len(records), HEADS_MAX):
-        part = records[start : start + HEADS_MAX]
-        await committed(provider, specimens.create(project, *part))
+    await created(provider, project, *records)
     found = names(await candidates(provider, project, limit=len(records)))
     expect.equal(sorted(found), sorted(wanted), "what may enter")
 
@@ -195,7 +192,7 @@ async def candidates_come_most_important_first(bench: Bench) -> None:
     place = wanted.index("zm") + 1
     middle = sorted([*wanted[place : place + len(tied)], "0m-shared", "~m-shared"])
     wanted[place : place + len(tied)] = middle
-    await committed(provider, specimens.create(project, *records, *shared))
+    await created(provider, project, *records, *shared)
     everything = await candidates(provider, project, limit=CANDIDATES_MAX)
     expect.equal(names(everything), wanted, "all of them")
     for limit in (1, 2, 20, 24, 30, len(wanted) - 1, len(wanted)):
@@ -271,24 +268,25 @@ def _size(record: Record) -> int:
     return sum(len((each or "").encode()) for each in texts)
 
 
-@law("K-5", capability=Capability.COMPOSE, facts=(StoreFact.FULL_SIZE,))
+@law("K-5", capability=Capability.COMPOSE)
 async def no_more_than_16_mib_are_sent(bench: Bench) -> None:
     """004-89: without a bound of the caller's, content stops at 16 MiB."""
     project, provider = bench.project(), bench.provider
-    share = CANDIDATES_BYTES_MAX // 5
+    parts = -(-CANDIDATES_BYTES_MAX // bench.declaration.sizes.record_bytes)
+    share = CANDIDATES_BYTES_MAX // parts
     fields = {"title": None, "tags": (), "type": "note"}
-    rest = CANDIDATES_BYTES_MAX - 4 * share
-    sizes = (share, share, share, share, rest)
+    rest = CANDIDATES_BYTES_MAX - (parts - 1) * share
+    sizes = [share] * (parts - 1) + [rest]
     for number, size in enumerate((*sizes, 5)):
         text = "x" * (size - len("note"))
-        said = specimens.content(text, importance=1 - number / 10, **fields)
+        said = specimens.content(text, importance=1 - number / 1_000, **fields)
         record = specimens.memory(f"r{number}", content=said)
         await committed(provider, specimens.create(project, record))
     got = await candidates(provider, project)
-    expect.equal(names(got), [f"r{number}" for number in range(5)], "what holds 16 MiB")
+    expect.equal(names(got), [f"r{number}" for number in range(parts)], "what holds 16 MiB")
     expect.equal(sum(map(_size, got.records)), CANDIDATES_BYTES_MAX, "their content")
     expect.that(got.truncated_bytes, "that one more was held back")
-    whole = await candidates(provider, project, limit=5)
+    whole = await candidates(provider, project, limit=parts)
     expect.that(not whole.truncated_bytes, "that nothing asked for was held back")
 
 
@@ -327,7 +325,7 @@ async def candidates_are_one_round_trip(bench: Bench) -> None:
     """004-89: candidates cost one trip, however many there are, within the bound or past it."""
     project, provider = bench.project(), bench.provider
     records = [specimens.memory(f"r{number}") for number in range(50)]
-    await committed(provider, specimens.create(project, *records, _session("s")))
+    await created(provider, project, *records, _session("s"))
     cases: tuple[tuple[dict[str, Any], int], ...] = (
         ({}, 51),
         ({"limit": 7}, 7),
@@ -339,7 +337,7 @@ async def candidates_are_one_round_trip(bench: Bench) -> None:
     for asked, wanted in cases:
         before = bench.round_trips()
         got = await candidates(provider, project, **asked)
-        expect.equal(bench.round_trips() - before, 1, f"round trips for {asked}")
+        trips(bench, before, "candidates")
         expect.equal(len(got.records), wanted, f"candidates for {asked}")
 
 

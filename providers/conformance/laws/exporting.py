@@ -10,7 +10,7 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import commit, committed
+from providers.conformance.steps import commit, committed, trips
 from providers.conformance.transfer_steps import (
     Chain,
     chain_of,
@@ -246,5 +246,5 @@ async def export_is_one_round_trip(bench: Bench) -> None:
     for names, changes, wanted in cases:
         before = bench.round_trips()
         got = await export(provider, project, *names, **changes)
-        expect.equal(bench.round_trips() - before, 1, f"round trips of {names} {changes}")
+        trips(bench, before, "export")
         expect.equal(len(got.chains), wanted, f"chains of {names} {changes}")

@@ -37,7 +37,7 @@ async def timeout_is_unknown(bench: Bench) -> None:
     record = specimens.memory("r1")
     await committed(provider, specimens.create(project, record))
     lost = specimens.update(project, record, "nobody heard")
-    await bench.lose_replies()
+    await bench.lose_replies(to_writes=True)
     writing = provider.commit(lost, timeout=SHORT_SECONDS)
     waited = expect.within(SHORT_SECONDS + GRACE_SECONDS, writing, "the commit")
     await expect.raises(waited, OutcomeUnknownError, what="a commit without an answer")

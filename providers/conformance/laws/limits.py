@@ -58,17 +58,18 @@ def _text(project: ProjectKey, size: int) -> WriteSet:
     return specimens.create(project, *records)
 
 
-@law("C-15", "C-1", capability=Capability.WRITE, facts=(StoreFact.FULL_SIZE,))
+@law("C-15", "C-1", capability=Capability.WRITE)
 async def write_sets_at_their_limits_are_applied(bench: Bench) -> None:
-    """004-83: as many heads, revisions, keys and bytes as the contract allows."""
+    """004-83: as many heads, revisions, keys and bytes as the contract or the store allows."""
+    sizes = bench.declaration.sizes
     for number, write in enumerate(
         make(bench.project(f"p{number}"), size)
         for number, (make, size) in enumerate(
             (
-                (_heads, HEADS_MAX),
-                (_history, HISTORY_MAX),
-                (_keys, KEYS_MAX),
-                (_text, TEXT_BYTES_MAX - TEXT_SLACK),
+                (_heads, sizes.heads),
+                (_history, sizes.history),
+                (_keys, sizes.keys),
+                (_text, sizes.text_bytes - TEXT_SLACK),
             )
         )
     ):

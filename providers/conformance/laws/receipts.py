@@ -72,7 +72,7 @@ async def replay_after_lost_reply_and_restart(bench: Bench) -> None:
     record = specimens.memory("r1")
     await committed(bench.provider, specimens.create(project, record))
     lost = specimens.update(project, record, "the reply is lost")
-    await bench.lose_replies()
+    await bench.lose_replies(to_writes=True)
     await expect.raises(
         bench.provider.commit(lost, timeout=SHORT_SECONDS), OutcomeUnknownError, what="a lost reply"
     )

@@ -8,7 +8,7 @@ from providers.capabilities import Capability
 from providers.conformance import expect, specimens
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import committed, search, searched
+from providers.conformance.steps import committed, created, search, searched
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey
 from providers.requests import SearchPage
@@ -113,7 +113,7 @@ async def every_character_means_itself(bench: Bench) -> None:
         specimens.memory(f"r{n}", content=specimens.content(text, title=None, tags=()))
         for n, text in enumerate(texts)
     ]
-    await committed(provider, specimens.create(project, *records))
+    await created(provider, project, *records)
     for number, (text, decoy) in enumerate(LITERAL.items()):
         found = await _found(provider, project, text=text)
         expect.that(f"r{2 * number}" in found, f"{text!r} is found where it stands")
@@ -277,8 +277,7 @@ async def old_and_rare_text_is_found_among_many(bench: Bench) -> None:
         )
         for n in range(MANY)
     ]
-    for start in range(0, MANY, 100):
-        await committed(provider, specimens.create(project, *records[start : start + 100]))
+    await created(provider, project, *records)
     for text, of in RARE.items():
         for agent_id in ("a1", "a2", None):
             wanted = [

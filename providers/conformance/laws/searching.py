@@ -10,7 +10,7 @@ from providers.conformance import expect, specimens
 from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import committed, position, search, searched
+from providers.conformance.steps import committed, created, position, search, searched, trips
 from providers.errors import StoredDataInvalidError
 from providers.interface import IMemoryProvider
 from providers.model import Kind, ProjectKey, Record, State, Trust
@@ -66,8 +66,7 @@ async def kinds_states_and_trusts_filter(bench: Bench) -> None:
         for kind, state, trust in product(Kind, shown, Trust)
     }
     records = [specimens.memory(name, **fields) for name, fields in made.items()]
-    for start in range(0, len(records), 50):
-        await committed(provider, specimens.create(project, *records[start : start + 50]))
+    await created(provider, project, *records)
     for kinds, states, trusts in (
         ((), (), ()),
         ((Kind.DECISION,), (), ()),
@@ -188,8 +187,7 @@ async def page_sizes_1_2_default_max(bench: Bench) -> None:
     """004-66, 004-68: pages of any size give the same records, and say when nothing follows."""
     project, provider = bench.project(), bench.provider
     records = [_after_start(n // 3, f"r{n}") for n in range(PAGE_MAX + 1)]
-    for start in range(0, len(records), 51):
-        await committed(provider, specimens.create(project, *records[start : start + 51]))
+    await created(provider, project, *records)
     wanted = sorted(records, key=lambda each: each.current.record_id)
     wanted.sort(key=lambda each: each.current.create_time, reverse=True)
     for limit, text in product((1, 2, 50, PAGE_MAX), (None, "java")):
@@ -245,7 +243,7 @@ async def search_is_one_round_trip(bench: Bench) -> None:
         await search(provider, project, agent_id=agent_id, text=text)
         before = bench.round_trips()
         got = await search(provider, project, agent_id=agent_id, text=text)
-        expect.equal(bench.round_trips() - before, 1, f"round trips for {text!r}")
+        trips(bench, before, "search")
         wanted = () if text in ("nowhere", "\0") else (record,)
         expect.equal(got.records, wanted, f"what is found of {text!r}")
 

@@ -29,6 +29,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 ABSENT: Final = "01890000-0000-7000-8000-000000000000"
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")
 
@@ -239,12 +241,10 @@ async def test_every_row_is_under_its_own_tenant(stand: Stand) -> None:
     tenants = ("tenant-a", "tenant-b")
     for tenant in tenants:
         await made(stand, Place(home.project, tenant=tenant))
-    for table in ("memory.records", "memory.revisions", "memory.receipts", "knowledge.pins"):
-        found = await stand.database.fetchval(
-            f"SELECT array_agg(tenant_id ORDER BY tenant_id) FROM {table} WHERE project_id = $1",
-            home.project,
-        )
-        assert tuple(found) == tenants
+    for table in ("records", "revisions", "receipts"):
+        assert await stand.memory.counts(table, home.project) == dict.fromkeys(tenants, 1)
+    pins = "SELECT tenant_id FROM knowledge.pins WHERE project_id = $1 ORDER BY 1"
+    assert [row[0] for row in await stand.database.fetch(pins, home.project)] == [*tenants]
 
 
 def test_no_rpc_is_left_out() -> None:

@@ -1,8 +1,9 @@
-"""An owner to ask, fresh for each test."""
+"""An owner to ask and a place for a development stack, fresh for each test."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import grpc
@@ -21,3 +22,11 @@ async def stand(tmp_path: Path) -> AsyncIterator[OwnerStand]:
 async def ask(stand: OwnerStand) -> AsyncIterator[Asker]:
     async with grpc.aio.insecure_channel(stand.server.address) as channel:
         yield Asker(stand, channel)
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A place that the account of the database server can reach, also under root."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o711)
+        yield Path(place) / "stack"

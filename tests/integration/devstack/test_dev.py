@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import json
-import re
 import signal
 import socket
 import stat
-import subprocess
-import sys
-import tempfile
-import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,76 +20,8 @@ from broker.devstack import banner
 from broker.devstack.data import DataDirectory
 from broker.devstack.tokens import TokenIssuer
 from broker.owners.v1.events_service_pb2_grpc import EventsServiceStub
+from tests.fixtures.dev_stack import Stack, printed
 from tests.fixtures.events_calls import admission
-
-ROOT = Path(__file__).resolve().parents[3]
-END_OF_BANNER = "Ctrl-C stops everything"
-
-
-class Stack:
-    """A running ``broker dev``."""
-
-    def __init__(
-        self, directory: Path, port: int = 0, trouble: str = "", *, real: bool = False
-    ) -> None:
-        self.data = directory
-        self.output: list[str] = []
-        stand_in = ["tests.fixtures.stand_in_broker", str(directory), str(port), trouble]
-        broker = ["broker", "dev", "--data", str(directory), "--port", str(port)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", *(broker if real else stand_in)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def read_until(self, text: str) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.output.append(line.rstrip("\n"))
-            if text in line:
-                return
-        self.end()
-        pytest.fail("\n".join(["ended early:", *self.output]))
-
-    def ready(self) -> Stack:
-        self.read_until(END_OF_BANNER)
-        return self
-
-    def end(self) -> int:
-        assert self.process.stdout is not None
-        with self.process.stdout:
-            self.output += self.process.stdout.read().splitlines()
-        return self.process.wait()
-
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.end()
-
-    def line(self, pattern: str) -> re.Match[str]:
-        return next(found for line in self.output if (found := re.search(pattern, line)))
-
-    @property
-    def settings(self) -> dict[str, dict[str, str]]:
-        return tomllib.loads((self.data / "broker.toml").read_text())
-
-    def bash(self, *commands: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "-c", "set -o pipefail\n" + "\n".join(commands)],
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """A place that the account of the database server can reach, also under root."""
-    with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o711)
-        yield Path(place) / "stack"
 
 
 @pytest.fixture
@@ -104,18 +31,6 @@ def stack(directory: Path) -> Iterator[Stack]:
         yield running.ready()
     finally:
         running.stop()
-
-
-def printed(stack: Stack, tool: str) -> list[str]:
-    """The commands of the banner for one tool, with the assignments they need."""
-    first = next(i for i, line in enumerate(stack.output) if line == f"# --- With {tool}")
-    commands = [line for line in stack.output if re.match(r"export (PATH|\w*TOKEN)=", line)]
-    for line in stack.output[first + 1 :]:
-        if line.startswith(("# ---", "Ctrl-C")):
-            break
-        if line and not line.startswith("#"):
-            commands.append(line)
-    return commands
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["stand-in", "broker"])

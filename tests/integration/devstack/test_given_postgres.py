@@ -44,7 +44,7 @@ def test_the_broker_keeps_its_records_in_the_given_database(
         )
         stop(process)
     assert made.returncode == 0, made.stderr
-    assert not any("PostgreSQL" in line for line in output)
+    assert not any(line.startswith("PostgreSQL: ") for line in output)
     assert "Events service: none, as it was given no database" in output
     assert not (tmp_path / "data" / "postgres").exists()
     assert count(postgres_database) == 1

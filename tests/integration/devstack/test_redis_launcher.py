@@ -26,6 +26,8 @@ from tests.fixtures.redis_clients import Make, client_of, servers_of
 
 pytestmark = pytest.mark.parametrize("flavour", [*Flavour])
 
+BOTH = "redis.call('SET', KEYS[1], ARGV[1]); redis.call('SET', KEYS[2], ARGV[1])"
+
 
 @pytest.fixture
 def make(tmp_path: Path, flavour: Flavour) -> Iterator[Make]:
@@ -160,6 +162,7 @@ def test_killed_server_is_refused_and_comes_back_with_everything(make: Make) -> 
     client, port, pid = client_of(server), server.port, server.pid
     for number in range(100):
         client.set(f"key {number}", number)
+    client.eval(BOTH, 2, "one of two", "two of two", "written together")
     server.kill()
     assert not is_alive(pid)
     assert not server.is_running
@@ -171,8 +174,9 @@ def test_killed_server_is_refused_and_comes_back_with_everything(make: Make) -> 
     server.start()
     assert (server.port, server.pid) != (port, pid)
     assert server.port == port
-    assert client.dbsize() == 100
+    assert client.dbsize() == 102
     assert client.get("key 99") == b"99"
+    assert client.get("two of two") == b"written together"
 
 
 def test_dead_server_is_noticed(make: Make) -> None:

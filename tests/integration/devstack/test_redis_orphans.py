@@ -97,7 +97,7 @@ def test_proxy_that_died_is_replaced_with_the_server(make: Make, flavour: Flavou
     """Redis has none: it must go on without."""
     server = make().start()
     client_of(server).set("kept", "42")
-    port, proxies = server.port, [each for each in children() if is_proxy(each)]
+    port, proxies = server.port, proxies_of(server.data_dir)
     assert len(proxies) == (not flavour.speaks_tls)
     for proxy in proxies:
         os.kill(proxy, signal.SIGKILL)
@@ -107,11 +107,9 @@ def test_proxy_that_died_is_replaced_with_the_server(make: Make, flavour: Flavou
     assert client_of(server).get("kept") == b"42"
 
 
-def children() -> list[int]:
-    """The process ids of this process's children."""
+def proxies_of(data: Path) -> list[int]:
+    """The process ids of this process's children that are proxies of a directory's server."""
     tasks = Path("/proc/self/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
-
-
-def is_proxy(pid: int) -> bool:
-    return b"tls_proxy.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    children = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    started = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+    return [pid for pid, line in started.items() if b"tls_proxy.py" in line and bytes(data) in line]

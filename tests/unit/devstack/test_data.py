@@ -9,6 +9,7 @@ import pytest
 
 from broker.devstack.data import DataDirectory
 from broker.devstack.errors import DevStackError
+from broker.devstack.provider import Provider
 
 
 def test_secrets_are_drawn_once(tmp_path: Path) -> None:
@@ -27,6 +28,23 @@ def test_a_directory_from_before_the_events_service_gets_its_password(tmp_path: 
     assert found.runtime_password == drawn.runtime_password
     assert found.events_password not in {"", drawn.events_password}
     assert DataDirectory(tmp_path).secrets() == found
+
+
+def test_a_directory_stays_with_its_provider(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path / "data")
+    for _ in range(2):
+        data.keep_to(Provider.REDIS)
+    with pytest.raises(DevStackError, match="begun with --provider redis"):
+        data.keep_to(Provider.POSTGRES)
+    data.keep_to(Provider.REDIS)
+
+
+def test_a_directory_from_before_redis_keeps_memory_in_postgres(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    data.secrets()
+    with pytest.raises(DevStackError, match="begun with --provider postgres"):
+        data.keep_to(Provider.REDIS)
+    data.keep_to(Provider.POSTGRES)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"resource_id": "r"}'])

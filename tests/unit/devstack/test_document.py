@@ -10,7 +10,9 @@ import yaml
 from broker.devstack import playground
 from broker.devstack.owner import document
 from broker.devstack.owner.document import DocumentInvalidError
+from broker.devstack.provider import LISTINGS, Provider
 from providers.capabilities import Capability
+from providers.registry import adapter
 
 
 def problems(content: str) -> list[str]:
@@ -38,6 +40,21 @@ def test_shipped_file_is_valid() -> None:
     entry = content.catalog["postgres.native-memory"]
     assert entry.adapter_version == "1.0.0"
     assert set(entry.capabilities) <= set(Capability)
+
+
+@pytest.mark.parametrize("provider", [*Provider])
+def test_the_catalog_lists_the_provider_and_its_adapter(provider: Provider) -> None:
+    shipped = document.parse(playground.template())
+    content = document.parse(playground.template(provider))
+    ((name, entry),) = content.catalog.items()
+    known, listed = adapter(name), LISTINGS[provider]
+    assert (entry.adapter_version, entry.options_schema_version) == (
+        known.version,
+        known.options_schema_version,
+    )
+    assert (entry.options_revision, entry.hosting) == (listed.options_revision, listed.hosting)
+    assert set(entry.capabilities) == set(Capability)
+    assert content.tenants == shipped.tenants
 
 
 @pytest.mark.parametrize(

@@ -10,26 +10,29 @@ import pytest
 from broker.config import load_settings
 from broker.devstack import playground
 from broker.devstack.database import Access, Place
+from broker.devstack.memory import in_postgres
 from broker.devstack.owner import document
 from broker.devstack.settings import StackSettings, to_toml
 from broker.safety import UnsafeConfigurationError, verify
 
 
 def settings() -> StackSettings:
+    place = Place(
+        Access(
+            migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
+            runtime_dsn="postgresql://r@127.0.0.1:9/d",
+        ),
+        database="d",
+        resource_id="dev-1",
+        generation=1,
+    )
     return StackSettings(
         listen="127.0.0.1:7401",
         owner_address="127.0.0.1:9",
         events_address="127.0.0.1:8",
         jwks_file=Path('/a "b"\\c/jwks.json'),
-        place=Place(
-            Access(
-                migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
-                runtime_dsn="postgresql://r@127.0.0.1:9/d",
-            ),
-            database="d",
-            resource_id="dev-1",
-            generation=1,
-        ),
+        place=place,
+        memory=in_postgres(place),
         catalog=document.parse(playground.template()),
     )
 

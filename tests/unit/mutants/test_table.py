@@ -3,7 +3,8 @@
 import pytest
 
 from tests.architecture.sources import ROOT
-from tests.mutants.table import MUTANTS, Mutant, RottenError
+from tests.mutants.mutant import Mutant, RottenError
+from tests.mutants.table import MUTANTS
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

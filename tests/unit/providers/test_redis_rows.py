@@ -15,11 +15,10 @@ from providers.conformance import specimens
 from providers.documents import receipt_document, to_json, to_receipt
 from providers.errors import StoredDataInvalidError
 from providers.model import IdempotencyReceipt, Record, Revision
+from providers.order import largest_first, newest_first
 from providers.redis.delivery import to_found
 from providers.redis.rows import (
     head_document,
-    largest_first,
-    newest_first,
     revision_document,
     to_holder,
     to_link,

@@ -76,6 +76,7 @@ ROWS = [
     ("CONTEXT_CANDIDATE_OVERFLOW", PRECONDITION, False),
     ("CONTEXT_BUDGET_OVERFLOW", PRECONDITION, False),
     ("COMPILATION_NOT_FOUND", NOT_FOUND, False),
+    ("WRITE_TOO_LARGE", INVALID, False),
 ]
 
 PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [
@@ -104,6 +105,7 @@ PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [
         {"capability": "memory.records.search"},
     ),
     (providers.StoredDataInvalidError(CANARY), Reason.STORED_DATA_INVALID, {}),
+    (providers.WriteSetTooLargeError(CANARY), Reason.WRITE_TOO_LARGE, {}),
     (providers.WriteSetInvalidError(CANARY), Reason.INTERNAL, {}),
     (providers.ProviderClosedError(CANARY), Reason.INTERNAL, {}),
     (providers.ProviderError(CANARY), Reason.INTERNAL, {}),

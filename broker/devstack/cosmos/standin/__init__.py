@@ -1,0 +1,1 @@
+"""The serving process of the stand-in for Cosmos DB."""

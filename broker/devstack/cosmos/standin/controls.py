@@ -1,0 +1,67 @@
+"""The channel by which a test scripts the stand-in: lines of JSON on a port of their own.
+
+Each line holds a token that only the launcher was told. No client of the service gets here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import Callable
+from typing import Any
+
+from broker.devstack.cosmos.errors import CosmosError
+from broker.devstack.cosmos.faults import Fault
+from broker.devstack.cosmos.standin.account import Account
+from broker.devstack.cosmos.standin.clock import Clock
+from broker.devstack.cosmos.standin.ledger import Ledger
+from broker.devstack.cosmos.standin.script import Script
+
+
+class Controls:
+    """Carries orders out."""
+
+    def __init__(
+        self, token: str, account: Account, clock: Clock, script: Script, ledger: Ledger
+    ) -> None:
+        """Takes orders that carry a token."""
+        self._token = token
+        self._account = account
+        self._clock = clock
+        self._script = script
+        self._ledger = ledger
+        self._orders: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "inject": self._inject,
+            "clear": lambda _: self._script.clear(),
+            "skew": self._skew,
+            "account": self._account.change,
+            "counts": lambda _: self._ledger.counts(),
+            "heads": lambda _: self._ledger.heads(),
+            "forget": lambda _: self._ledger.forget(),
+        }
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carries out the one order of a connection."""
+        line = await reader.readline()
+        if line:
+            writer.write(json.dumps(self._carry_out(line)).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    def _carry_out(self, line: bytes) -> dict[str, Any]:
+        try:
+            order = json.loads(line)
+            if not hmac.compare_digest(order.get("token", ""), self._token):
+                return {"error": "the order carries another token"}
+            return {"result": self._orders[order["do"]](order["with"])}
+        except CosmosError as error:
+            return {"error": str(error)}
+        except (ValueError, KeyError, TypeError):
+            return {"error": "the order is not one that is known"}
+
+    def _inject(self, given: dict[str, Any]) -> None:
+        self._script.add(Fault(**given))
+
+    def _skew(self, given: dict[str, Any]) -> None:
+        self._clock.skew = given["seconds"]

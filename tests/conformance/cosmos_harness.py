@@ -1,0 +1,164 @@
+"""The stand-in for Cosmos DB as a backend: a container for each law, reached through a proxy."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from broker.devstack.cosmos import CosmosServer
+from providers.conformance.declaration import (
+    MARKER_HAZARDS,
+    Declaration,
+    Hazard,
+    Sizes,
+    StoreFact,
+)
+from providers.conformance.harness import Bench, Harness
+from providers.cosmos import keys
+from providers.cosmos.negotiate import ABSENT, CAPABILITIES
+from providers.cosmos.provider import CosmosMemoryProvider
+from providers.cosmos.rows import pack, unpack
+from providers.interface import IMemoryProvider
+from providers.model import ProjectKey, ResourceIdentity
+from tests.fixtures.cosmos_proxy import BATCH, CosmosProxy, proxy_to
+from tests.fixtures.cosmos_resource import POLICY, RESOURCE, CosmosResource, cosmos_resource
+from tests.fixtures.process_clock import ProcessClock
+
+DECLARATION = Declaration(
+    backend="cosmos (stand-in)",
+    capabilities=CAPABILITIES,
+    absent_capabilities=ABSENT,
+    facts=frozenset(StoreFact),
+    absent_facts={},
+    hazards=MARKER_HAZARDS | {Hazard.PARTITION_KEY, Hazard.TTL, Hazard.INDEX, Hazard.NAME},
+    # A batch has at most 100 operations and 2 MB.
+    sizes=Sizes(heads=49, keys=96, text_bytes=768 * 1024, record_bytes=256 * 1024),
+    trips={"commit": 2, "export": 2, "deliver": 2},
+)
+COUNTED = ("query", "batch", "create", "replace", "delete", "upsert")
+"""Not the point reads: they are of the marker, at most one in 30 seconds outside of tests."""
+
+
+class CosmosBench(Bench):
+    """One container, and a provider that reaches it through a proxy."""
+
+    def __init__(self, resource: CosmosResource, proxy: CosmosProxy) -> None:
+        self._resource = resource
+        self._server = resource.server
+        self._proxy = proxy
+        endpoint = f"https://127.0.0.1:{proxy.port}"
+        self._provider = CosmosMemoryProvider(resource.options(endpoint=endpoint))
+        self._others: list[CosmosMemoryProvider] = []
+        # Not the SDK: who dates requests wrongly is let in by no account.
+        self._clock = ProcessClock("providers.cosmos", libraries=False)
+
+    @property
+    def declaration(self) -> Declaration:
+        return DECLARATION
+
+    @property
+    def resource(self) -> ResourceIdentity:
+        return RESOURCE
+
+    @property
+    def provider(self) -> IMemoryProvider:
+        return self._provider
+
+    async def another(self) -> IMemoryProvider:
+        self._others.append(CosmosMemoryProvider(self._resource.options()))
+        return self._others[-1]
+
+    async def restart(self) -> None:
+        await asyncio.to_thread(self._server.kill)
+        await asyncio.to_thread(self._server.start)
+
+    async def freeze(self) -> None:
+        self._server.freeze()
+
+    async def thaw(self) -> None:
+        self._server.thaw()
+
+    async def lose_replies(self, *, to_writes: bool = False) -> None:
+        if to_writes:
+            self._proxy.lose_replies_from(BATCH)
+        else:
+            self._proxy.lose_replies()
+
+    async def keep_replies(self) -> None:
+        self._proxy.keep_replies()
+
+    def round_trips(self) -> int:
+        counts = self._server.control.counts()
+        return sum(counts.get(kind, 0) for kind in COUNTED)
+
+    async def corrupt(self, project: ProjectKey, record_id: str) -> None:
+        partition = keys.partition_of(project)
+        container = self._resource.container
+        head = await container.read_item(keys.head_id(record_id), partition)
+        brief = ["melted" if each == "active" else each for each in unpack(head["brief"])]
+        assert brief != unpack(head["brief"])
+        await container.replace_item(head["id"], {**head, "brief": pack(brief)})
+
+    async def skew(self, seconds: float) -> None:
+        self._clock.skew(seconds)
+
+    async def spoil(self, hazard: Hazard) -> None:
+        resource = self._resource
+        other = ResourceIdentity("another-resource", RESOURCE.generation)
+        later = ResourceIdentity(RESOURCE.resource_id, RESOURCE.generation + 1)
+        spoiled: dict[Hazard, Callable[[], Awaitable[Any]]] = {
+            Hazard.MARKER: lambda: resource.container.delete_item(
+                keys.MARKER_ID, keys.MARKER_PARTITION
+            ),
+            Hazard.IDENTITY: lambda: resource.mark(other),
+            Hazard.GENERATION: lambda: resource.mark(later),
+            Hazard.PARTITION_KEY: self._repartition,
+            Hazard.TTL: lambda: resource.change(default_ttl=3_600),
+            Hazard.INDEX: lambda: resource.change(
+                indexing_policy=POLICY | {"compositeIndexes": POLICY["compositeIndexes"][1:]}
+            ),
+            Hazard.NAME: lambda: resource.database.delete_container("memory"),
+        }
+        await spoiled[hazard]()
+
+    async def _repartition(self) -> None:
+        """Make the container anew with another key; whoever opens it next finds that one."""
+        await self._resource.make_anew("/tenantId")
+        await self._provider.close()
+        self._provider = CosmosMemoryProvider(self._resource.options())
+
+    async def close(self) -> None:
+        """Undo faults and close the providers."""
+        self._clock.right()
+        self._server.thaw()
+        for provider in (self._provider, *self._others):
+            await provider.close()
+
+
+class CosmosHarness(Harness):
+    """Opens benches on the stand-in of this worker."""
+
+    def __init__(self, server: CosmosServer) -> None:
+        self._server = server
+
+    @property
+    def declaration(self) -> Declaration:
+        return DECLARATION
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Bench]:
+        async with cosmos_resource(self._server) as resource:
+            proxy = proxy_to(self._server)
+            async with proxy.listening():
+                bench = CosmosBench(resource, proxy)
+                try:
+                    yield bench
+                finally:
+                    await bench.close()
+
+
+def from_request(request: pytest.FixtureRequest) -> Harness:
+    """Make the harness of a test; the stand-in starts with the first."""
+    return CosmosHarness(request.getfixturevalue("cosmos"))
