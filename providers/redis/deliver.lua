@@ -13,6 +13,7 @@ local also_good, delivery = pcall(cjson.decode, kept or '[null,null,false,null,n
 local sound = good and also_good and type(delivery) == 'table'
     and (delivery[ENDS] == null or tonumber(delivery[ENDS]))
     and type(delivery[DELIVERED]) == 'boolean'
+    and (delivery[CODE] == null or type(delivery[CODE]) == 'string')
     and (not effect or (type(told) == 'table' and told[1] == tag and told[4] == request.effect))
 if not sound then
     damage = 'an effect'
@@ -48,10 +49,12 @@ for name, kind in pairs({deliveries = 'hash', ['pending/' .. request.run] = 'zse
         return {'damaged', string.match(name, '^[^/]+')}
     end
 end
--- A right that is missing stops all of it, too: here there is nothing to remove.
+-- A right that is missing stops all of it, too, and so does a lack of memory: here there is nothing
+-- to change. ZADD needs memory and ZREM does not, so that it comes first; see commit.lua.
+redis.call('ZADD', pending, 'XX', 0, '\0')
 redis.call('ZREM', pending, '\0')
 redis.call('HSET', key('deliveries'), request.effect, state)
 if request.action == 'acknowledge' then
     redis.call('ZREM', pending, request.effect)
 end
-return {'ok', 1, effect, state}
+return written(1, effect, state)

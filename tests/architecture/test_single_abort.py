@@ -18,5 +18,11 @@ def _aborts(name: str) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ABORTS
+        and not _is_transport(node.func.value)
         for node in ast.walk(ast.parse(sources.text(name) or ""))
     )
+
+
+def _is_transport(node: ast.expr) -> bool:
+    """Tell whether it is a connection of asyncio that is aborted, which is no call."""
+    return isinstance(node, ast.Attribute) and node.attr == "transport"
