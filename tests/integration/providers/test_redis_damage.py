@@ -100,8 +100,7 @@ class Store:
 
     async def seed(self) -> None:
         """Store two records with histories, two effects, a claim and a tombstone."""
-        self.run("FLUSHALL")
-        self.backend.mark()
+        self.backend.empty()
         for each in SEEDS:
             await self.provider.commit(each, timeout=SECONDS)
         await acquire(self.provider, PROJECT, EFFECTS[0], lease_ms=1)

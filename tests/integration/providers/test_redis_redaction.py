@@ -91,8 +91,7 @@ class Ears:
             await self.hear(call(asked))
 
     async def seed(self) -> None:
-        self.run("FLUSHALL")
-        self.backend.mark()
+        self.backend.empty()
         await self.provider.commit(MADE, timeout=SECONDS)
         await acquire(self.provider, PROJECT, EFFECT, lease_ms=1)
 
