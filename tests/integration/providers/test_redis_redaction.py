@@ -195,6 +195,7 @@ async def provoke_damage(ears: Ears) -> None:
             await ears.hear_all()
         ears.run("DEL", ears.base + name)
         await ears.hear_all()
+        await ears.seed()
         ears.run("DEL", ears.base + name)
         ears.run("RPUSH", ears.base + name, CANARY)
         await ears.hear_all()
