@@ -7,6 +7,7 @@ import pytest
 pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.redis",
+    "tests.fixtures.memory",
     "tests.fixtures.broker",
     "tests.fixtures.own_broker",
     "tests.fixtures.two_resources",

@@ -30,6 +30,7 @@ ALLOWED_KEYS: Final = frozenset(
         "component",
         "count",
         "exit_code",
+        "fact",
         "grace_s",
         "limit",
         "logger",

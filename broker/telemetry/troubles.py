@@ -58,6 +58,8 @@ class Troubles:
 
 def _shown(error: Exception) -> dict[str, str]:
     shown = {"error_type": describe(error)["error_type"]}
+    if fact := next((each.fact for each in _chain(error) if hasattr(each, "fact")), None):
+        shown["fact"] = str(fact)
     state = sqlstate(error)
     if state is not None:
         shown["sqlstate"] = state

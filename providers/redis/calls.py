@@ -66,6 +66,7 @@ class Calls:
         # How often it was doubted that the append-only file holds all, as it is before the first
         # look; and which of these doubts a later look has cleared.
         self._doubts, self._cleared = 1, 0
+        self._writes = 0
 
     async def read(self, call: Call, *, timeout: float) -> list[Any]:
         """Return what a script that only reads answers.
@@ -143,7 +144,7 @@ class Calls:
         await self._check_loading(link)
 
     async def _run(self, call: Call, sent: _Sent, link: Link) -> list[Any]:
-        doubts = self._doubts
+        doubts, writes = self._doubts, self._writes
         commands = [self._command(link, call), link.settings]
         if call.script in WRITING:
             commands += self._loading_questions(link)
@@ -158,7 +159,9 @@ class Calls:
             sent.in_doubt = False
         if errors.code_of(answer) == errors.UNCLEAR:
             await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
+        sent.in_doubt = not errors.is_whole(answer)
         payload = self._payload(answer)
+        self._count(payload.pop(0), writes)
         self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
         check_settings(settings)
@@ -170,9 +173,10 @@ class Calls:
         return (
             "EVALSHA",
             link.scripts[call.script].digest,
-            2,
+            3,
             keys.marker_key(self._prefix),
             keys.base_key(self._prefix, call.digest),
+            keys.writes_key(self._prefix),
             self._marker,
             self._database,
             self._seen(link),
@@ -200,6 +204,19 @@ class Calls:
         if verdict == b"damaged":
             raise StoredDataInvalidError(f"stored data is damaged: {payload[0].decode()}")
         return payload
+
+    def _count(self, writes: int, before: int) -> None:
+        """Refuse a store that holds fewer writes than were seen before it was asked.
+
+        Raises:
+            ResourceMismatchError: It does: it was emptied, or restored. Not retryable.
+        """
+        if writes < before:
+            raise ResourceMismatchError(
+                "the live resource holds fewer writes than were seen in it: it was emptied or put"
+                " back, and is another generation"
+            )
+        self._writes = max(self._writes, writes)
 
     def _mismatch(self, marker: bytes | None) -> ProviderError:
         found = keys.marker_of(marker)

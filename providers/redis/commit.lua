@@ -71,6 +71,9 @@ end
 -- Every key that is to be written, so that a key of another type stops all of it.
 local types, sets = {}, {}
 local function expect(kind, name)
+    if types[name] and types[name] ~= kind then
+        damage = 'a head'
+    end
     types[name] = kind
     return key(name)
 end
@@ -119,8 +122,11 @@ end
 for name, kind in pairs(types) do
     local found = redis.call('TYPE', key(name)).ok
     if found ~= kind and found ~= 'none' then
-        return {'damaged', string.match(name, '^[^/]+')}
+        damage = string.match(name, '^[^/]+')
     end
+end
+if damage then
+    return answer()
 end
 
 -- A right that is missing stops all of it, too: here each command has nothing to change, but for the
@@ -130,7 +136,6 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
 redis.call('ZREM', key('order'), '')
 redis.call('HDEL', key('receipts'), request.receipt)
 
-redis.call('HSET', key('receipts'), request.receipt, ARGV[6])
 for i, put in ipairs(request.heads) do
     redis.call('HSET', key('heads'), put[1], put[4])
     if put[5] == null then
@@ -168,4 +173,6 @@ if effect ~= null then
     redis.call('HSET', key('effects'), effect[1], effect[4])
     redis.call('ZADD', key('pending/' .. effect[2]), effect[3], effect[1])
 end
-return {'ok', 'applied'}
+-- Last, so that nothing is taken for done that is not.
+redis.call('HSET', key('receipts'), request.receipt, ARGV[6])
+return written('applied')

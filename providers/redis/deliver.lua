@@ -13,6 +13,7 @@ local also_good, delivery = pcall(cjson.decode, kept or '[null,null,false,null,n
 local sound = good and also_good and type(delivery) == 'table'
     and (delivery[ENDS] == null or tonumber(delivery[ENDS]))
     and type(delivery[DELIVERED]) == 'boolean'
+    and (delivery[CODE] == null or type(delivery[CODE]) == 'string')
     and (not effect or (type(told) == 'table' and told[1] == tag and told[4] == request.effect))
 if not sound then
     damage = 'an effect'
@@ -56,4 +57,4 @@ redis.call('HSET', key('deliveries'), request.effect, state)
 if request.action == 'acknowledge' then
     redis.call('ZREM', pending, request.effect)
 end
-return {'ok', 1, effect, state}
+return written(1, effect, state)

@@ -21,6 +21,11 @@ NO_SCRIPT = "NOSCRIPT"
 UNCLEAR = "ERR"
 """What a right that a script lacks is called, among others."""
 
+_WHOLE = frozenset({NO_SCRIPT, "OOM", "BUSY", "LOADING", "NOREPLICAS", "MISCONF", "READONLY"}) | {
+    *("MASTERDOWN", "CROSSSLOT", "MOVED", "CLUSTERDOWN", "NOPERM", "NOAUTH", "WRONGTYPE"),
+}
+"""Codes that a script is refused with before it has written anything: WRONGTYPE only a read of ours
+can meet, and what is written was looked at by then."""
 _CODE = re.compile(r"[A-Z]+")
 _MEMORY_FULL = "OOM"
 _WRONG_TYPE = "WRONGTYPE"
@@ -68,6 +73,11 @@ def translate(error: Exception) -> ProviderError:
     if isinstance(below, ssl.SSLError):
         return ProviderUnavailableError("the server does not speak TLS as it must")
     return ProviderUnavailableError("the server cannot be reached")
+
+
+def is_whole(answer: object) -> bool:
+    """Tell whether a script that answers so has run to its end, or not begun to write."""
+    return not isinstance(answer, Exception) or code_of(answer) in _WHOLE
 
 
 def bare(error: Exception) -> Exception:

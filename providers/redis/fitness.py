@@ -27,6 +27,10 @@ _FAULTS: Mapping[str, tuple[str, str]] = {
         " switched on: nothing is kept before that has ended",
     ),
     "eviction": ("eviction", "maxmemory-policy must be noeviction"),
+    "evicted": (
+        "eviction",
+        "the server has evicted keys since it started: some of what it kept may be gone",
+    ),
     "expiring_key": ("expiring_key", "a key in the database expires, whosever it is"),
     "expiring_field": (
         "expiring_key",

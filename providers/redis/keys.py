@@ -16,6 +16,11 @@ def marker_key(prefix: str) -> str:
     return f"{prefix}:marker"
 
 
+def writes_key(prefix: str) -> str:
+    """Return the key of the hash that counts the resource's writes."""
+    return f"{prefix}:writes"
+
+
 def marker_value(resource: ResourceIdentity) -> bytes:
     """Return what the marker of a resource holds; scripts compare it as it is."""
     return to_json((resource.resource_id, resource.generation))

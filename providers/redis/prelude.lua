@@ -1,7 +1,7 @@
 -- Begins every script: is this the resource, and can the server lose nothing? Nothing is read or
 -- written else. Then what the scripts have in common.
 --
--- KEYS[1] the marker  KEYS[2] what begins every key of the project
+-- KEYS[1] the marker  KEYS[2] what begins every key of the project  KEYS[3] how many writes there were
 -- ARGV[1] the marker's value  [2] number of the database  [3] 'fields' where fields of a hash can
 -- expire, 'doubted' where the append-only file was seen to be off or unfit before
 -- [4] what begins every document of the project  [5] the request, as JSON  [6] and on: documents
@@ -34,6 +34,7 @@ local function unfit()
         or (string.find(persistence, '\naof_rewrite_in_progress:0\r', 1, true)
         and string.find(persistence, '\naof_rewrite_scheduled:0\r', 1, true)), 'aof_begins')
     demand(info('memory', 'maxmemory_policy') == 'noeviction', 'eviction')
+    demand(info('stats', 'evicted_keys') == '0', 'evicted')
     local keys = info('keyspace', 'db' .. ARGV[2]) or ''
     demand(string.find(keys, ',expires=0,', 1, true), 'expiring_key')
     local fields = string.match(keys, ',keys_with_volatile_items=(%d+)')
@@ -84,9 +85,25 @@ local KINDS = {
     'number', 'string', 'string', 'table', 'table', 'boolean', 'boolean', 'string',
 }
 
+local CANDIDATES = {decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true}
+
 local function are_strings(values)
     for i, each in ipairs(values) do
         if type(each) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
+-- Of context candidates, and of nothing else: what is listed there is written to.
+local function are_sets(names)
+    if not are_strings(names) then
+        return false
+    end
+    for i, each in ipairs(names) do
+        local first = string.match(each, '^[^/]*/') or each
+        if not CANDIDATES[first] then
             return false
         end
     end
@@ -104,7 +121,7 @@ local function is_head(head)
     end
     return head[1] == tag and head[REVISION] >= 1
         and (head[SUPERSEDED] == null or type(head[SUPERSEDED]) == 'string')
-        and are_strings(head[ENTERED]) and are_strings(head[TAGS])
+        and are_sets(head[ENTERED]) and are_strings(head[TAGS])
 end
 
 -- The head of a record as it is kept, and taken apart; nothing when there is none.
@@ -144,10 +161,19 @@ local function full_size(document)
     return tonumber(string.match(document, '^%d+ (%d+)\n')) or 0
 end
 
+-- Every write of the resource is counted: who saw a higher count than there is knows of a loss.
+local writes = tonumber(redis.call('HGET', KEYS[3], 'count') or 0) or 0
+
 local function answer(...)
     if damage then
         return {'damaged', damage}
     end
-    return {'ok', ...}
+    return {'ok', writes, ...}
+end
+
+-- What a script that writes ends with.
+local function written(...)
+    redis.call('HSET', KEYS[3], 'count', string.format('%.0f', writes + 1))
+    return {'ok', writes + 1, ...}
 end
 

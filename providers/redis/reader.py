@@ -66,7 +66,7 @@ async def revisions(calls: Calls, request: RevisionsRequest, timeout: float) -> 
     asked = {
         "record": findable(request.record_id),
         "agent": findable(request.agent_id),
-        "before": None if request.before is None else min(request.before, BIGGEST),
+        "before": None if request.before is None else max(1, min(request.before, BIGGEST)),
         "limit": request.limit,
         "brief": request.brief,
         "bytes": request.bytes_max,

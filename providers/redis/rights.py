@@ -45,5 +45,5 @@ def questions(user: str, key: str, *, writing: bool = False) -> list[tuple[str, 
     asked = [
         (name, key, *words) for name, words in _ON_KEYS.items() if not writing or name in _WRITING
     ]
-    others = [] if writing else [("time",)]
+    others = [] if writing else [("time",), ("info",)]
     return [("ACL", "DRYRUN", user, *each) for each in (*asked, *others)]

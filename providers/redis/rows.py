@@ -143,7 +143,7 @@ def to_holder(value: bytes | None) -> KeyHolder | None:
     """
     if value is None:
         return None
-    if value[:1] != b"r":
+    if value[:1] != b"r" or value == b"r":
         return KeyHolder(None, to_tombstone("", value).kind)
     try:
         return KeyHolder(value[1:].decode(), None)

@@ -1,7 +1,9 @@
 -- A stretch of a page of heads: walks from request.low on, through at most so many heads and so much
 -- text that nobody else waits long. Where the walk ended, or '' at its end; whether more follow; the
 -- bytes of the page so far; the heads found, each with its newest revision.
-local HEADS, BYTES, STEP = 500, 4194304, 100
+local HEADS, BYTES, STEP = 500, 1048576, 100
+-- A text costs its length, and as much again for each so many bytes that are looked for in it.
+local NEEDLE = 64
 
 local function smallest()
     local agent, found, least = request.agent, nil, nil
@@ -42,7 +44,7 @@ local function has_text(record_id)
         damage = 'a search text'
         return false
     end
-    read = read + #text
+    read = read + #text * (1 + math.floor(#request.text / NEEDLE))
     return string.find(text, request.text, 1, true) ~= nil
 end
 
@@ -81,6 +83,7 @@ while not done and not damage and walked < HEADS and read < BYTES do
     local members = redis.call('ZRANGEBYLEX', set, low, request.high, 'LIMIT', 0, STEP)
     for i, member in ipairs(members) do
         local document, head = head_of(string.sub(member, 17))
+        read = read + #(document or '')
         if not document or head[ORDER] .. head[RECORD] ~= member then
             damage = 'an index'
         elseif fits(head) then

@@ -46,9 +46,14 @@ def compose() -> dict[str, Any]:
     return found
 
 
-def settings() -> dict[str, Any]:
-    """The settings in the config map."""
-    return tomllib.loads(only("configuration.yaml")["data"]["broker.toml"])
+def settings(*, redis: bool = False) -> dict[str, Any]:
+    """The settings in the config map, or with the provider that stands there as a comment."""
+    text = only("configuration.yaml")["data"]["broker.toml"]
+    if redis:
+        before, named, after = text.partition("# [[providers]]\n")
+        assert named
+        text = before + re.sub(r"^# ?", "", named + after, flags=re.MULTILINE)
+    return tomllib.loads(text)
 
 
 def project() -> dict[str, Any]:

@@ -30,11 +30,11 @@ class Operator:
 
     def run(self, name: str) -> str:
         """Run a block of shell; return what it printed."""
-        return self.shell(_text(name, "sh"))
+        return self.shell(text_of(name, "sh"))
 
     def sql(self, name: str, role: str = "", database: str = DATABASE) -> str:
         """Run a block of SQL with psql, as a superuser or a role; return what it printed."""
-        return self.psql(_text(name, "sql"), role, database)
+        return self.psql(text_of(name, "sql"), role, database)
 
     def psql(self, text: str, role: str = "", database: str = DATABASE) -> str:
         """Run any SQL with psql."""
@@ -91,7 +91,8 @@ class Operator:
         return {**os.environ, **given, "PATH": path}
 
 
-def _text(name: str, language: str) -> str:
+def text_of(name: str, language: str = "sh") -> str:
+    """The block of the runbook with a name."""
     (found,) = (block for block in blocks() if block.run == name)
     assert found.language == language
     return found.text

@@ -14,7 +14,7 @@ import yaml
 from broker.devstack import playground
 from providers.postgres.negotiate import CAPABILITIES
 from tests.deploy.files import readme_blocks, settings
-from tests.fixtures.broker import CAPABILITIES as STAND
+from tests.fixtures.memory import CAPABILITIES as STAND
 
 
 def readme() -> Iterator[dict[str, Any]]:

@@ -80,7 +80,7 @@ def test_only_the_job_has_the_address_of_the_owner_of_the_database() -> None:
         volumes = PODS[name]["spec"]["volumes"]
         return {each["secret"]["secretName"] for each in volumes if "secret" in each}
 
-    assert secrets("broker") == {"broker-postgres", "broker-tls"}
+    assert secrets("broker") == {"broker-postgres", "broker-redis", "broker-tls"}
     assert secrets("migration") == {"broker-migration"}
     for name in secrets("broker") | secrets("migration"):
         assert re.search(rf"kubectl create secret \w+ {name} ", runbook())
@@ -183,7 +183,10 @@ def test_the_network_lets_through_what_is_needed_and_nothing_else() -> None:
         name: {port["port"] for rule in policy["egress"] for port in rule["ports"]}
         for name, policy in policies.items()
     }
-    assert goes == {"broker": {53, 443, 5432}, "broker-migration": {53, 5432}}
+    assert goes == {
+        "broker": {53, 443, 5432, 6380},
+        "broker-migration": {53, 5432, 6380},
+    }
     for policy in policies.values():
         assert all(rule["to"] and rule["ports"] for rule in policy["egress"])
 
@@ -202,7 +205,7 @@ def files(value: Any) -> set[str]:
 
 def test_every_file_of_the_settings_is_mounted() -> None:
     mounts = {each["mountPath"] for each in BROKER["volumeMounts"]}
-    named = files(settings()) | {BROKER["args"][-1]}
+    named = files(settings()) | files(settings(redis=True)) | {BROKER["args"][-1]}
     assert {str(Path(name).parent) for name in named} <= mounts
     jobs = [container for name, container in CONTAINERS if name == "migration"]
     for container in jobs:
@@ -212,9 +215,18 @@ def test_every_file_of_the_settings_is_mounted() -> None:
         assert str(Path(variable["value"]).parent) in mounted
 
 
-def test_the_broker_takes_the_settings(tmp_path: Path) -> None:
+def test_pods_start_without_the_secret_of_redis_and_no_other() -> None:
+    volumes = PODS["broker"]["spec"]["volumes"]
+    optional = {
+        each["secret"]["secretName"] for each in volumes if each.get("secret", {}).get("optional")
+    }
+    assert optional == {"broker-redis"}
+
+
+@pytest.mark.parametrize("redis", [False, True], ids=["as they are", "with the comment"])
+def test_the_broker_takes_the_settings(tmp_path: Path, redis: bool) -> None:
     """Loaded and verified as `broker serve` does, with the files that the cluster would mount."""
-    given = settings()
+    given = settings(redis=redis)
     authority = trustme.CA()
     certificate = authority.issue_cert("broker.example")
     trusted = f"sslmode=verify-full&sslrootcert={tmp_path / 'owner-ca.crt'}"
@@ -224,15 +236,18 @@ def test_the_broker_takes_the_settings(tmp_path: Path) -> None:
         "tls.key": certificate.private_key_pem.bytes(),
         "owner-ca.crt": authority.cert_pem.bytes(),
         "events-ca.crt": authority.cert_pem.bytes(),
+        "redis-ca.crt": authority.cert_pem.bytes(),
+        "redis-password": b"a-long-one\n",
     }
     for name, content in written.items():
         (tmp_path / name).write_bytes(content)
     loaded = Settings.model_validate(placed(given, tmp_path))
     verify(loaded, development=False)
-    (provider,) = loaded.providers
-    kind = adapter(provider.adapter)
-    assert provider.adapter_version == kind.version
-    kind.open({**provider.options, "options_revision": provider.options_revision})
+    assert len(loaded.providers) == 1 + redis
+    for provider in loaded.providers:
+        kind = adapter(provider.adapter)
+        assert provider.adapter_version == kind.version
+        kind.open({**provider.options, "options_revision": provider.options_revision})
     assert "p@db" not in str(given)
 
 
@@ -259,3 +274,6 @@ def test_job_and_settings_name_the_same_resource() -> None:
         "--if-absent",
     ]
     assert provider["options"]["resource_id"] in runbook()
+    _, redis = settings(redis=True)["providers"]
+    marker = f"--resource-id {redis['options']['resource_id']} --generation"
+    assert marker in runbook()

@@ -60,7 +60,7 @@ def test_every_block_says_whether_it_is_run_and_is() -> None:
     assert len(names) == len(set(names))
     run = set()
     for file in Path(__file__).parent.glob("*.py"):
-        run |= set(re.findall(r"\.(?:run|sql)\(\"([a-z-]+)\"", file.read_text()))
+        run |= set(re.findall(r"(?:\.(?:run|sql)|text_of)\(\"([a-z-]+)\"", file.read_text()))
     assert run == set(names)
 
 

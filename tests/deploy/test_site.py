@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,19 +14,26 @@ from pathlib import Path
 
 import pytest
 
+from broker.devstack.redis import Flavour
+from broker.devstack.redis.binaries import find
 from tests.deploy.files import ROOT, TOOLS, blocks, clients, readme_blocks
 from tests.fixtures.broker import WITH_PARENT, free_port
 
 BLOCKS = {block.run: block.text for block in blocks(clients()) if block.run}
 START_SECONDS = 120.0
 RUN_SECONDS = 120.0
-SITE, SERVE, CALL = (text for text in readme_blocks("sh") if "site" in text)
+SITE, SERVE, CALL, REDIS, IN_REDIS = (text for text in readme_blocks("sh") if "site" in text)
 COUNT = """
 import asyncio, os, pathlib
 os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = ".broker-site/tls/ca.crt"
 print(asyncio.run(hellos(pathlib.Path(".broker-site/olga.token").read_text())))
 """
 PREPARE = [line for line in SERVE.splitlines() if "broker serve" not in line]
+KEYS = """
+export REDISCLI_AUTH="$(cat .broker-site/redis/password)" ADDRESS=localhost:6380
+redis-cli --tls --cacert .broker-site/tls/ca.crt --user admin -p "${ADDRESS#*:}" --scan
+"""
+CALLED = 'redis-server() { exec -a redis-server REDIS "$@"; }\n'  # a program by the name it needs
 
 
 class Keyboard:
@@ -33,8 +41,11 @@ class Keyboard:
 
     def __init__(self, room: Path) -> None:
         self._room = room
-        self._ports = {f":{port}": f":{free_port()}" for port in (7400, 7402, 7403)}
+        self._ports = {f":{port}": f":{free_port()}" for port in (7400, 7402, 7403, 6380)}
         (room / "proto").symlink_to(ROOT / "proto")
+        shutil.copytree(ROOT / "deploy" / "redis", room / "deploy" / "redis")
+        config = room / "deploy" / "redis" / "redis.conf"
+        config.write_text(config.read_text().replace("6380", self._ports[":6380"].strip(":")))
         (room / ".venv").symlink_to(TOOLS.parent)
 
     def shell(self, text: str) -> subprocess.CompletedProcess[str]:
@@ -45,13 +56,25 @@ class Keyboard:
         """Run some Python, and wait."""
         return self._run(sys.executable, "-c", self._placed(text))
 
+    def running(
+        self, ready: Callable[[str], bool], *command: str, **more: str
+    ) -> AbstractContextManager[Path]:
+        """Run a module that goes on, once what it wrote says that it is ready."""
+        return self.going(ready, sys.executable, "-m", *command, **more)
+
+    def redis(self) -> AbstractContextManager[Path]:
+        """Paste what starts a Redis; Debian may keep the program under another name."""
+        called = CALLED.replace("REDIS", str(find(Flavour.REDIS).path))
+        text = self._placed(f"{called}{REDIS}")
+        return self.going(lambda log: "Ready to accept" in log, "bash", "-euc", text)
+
     @contextmanager
-    def running(self, ready: Callable[[str], bool], *command: str, **more: str) -> Iterator[Path]:
+    def going(self, ready: Callable[[str], bool], *command: str, **more: str) -> Iterator[Path]:
         """Run a program that goes on, once what it wrote says that it is ready."""
         log = self._room / f"{len(list(self._room.iterdir()))}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*WITH_PARENT, sys.executable, "-m", *command],
+                [*WITH_PARENT, *command],
                 cwd=self._room,
                 env=self._environment(**more),
                 stdout=output,
@@ -73,15 +96,26 @@ class Keyboard:
     def serving(self, **more: str) -> AbstractContextManager[Path]:
         """Run `broker serve` as the README says."""
         listens = dict(
-            zip(("LISTEN", "HEALTH_LISTEN", "METRICS_LISTEN"), self._ports.values(), strict=True)
+            zip(("LISTEN", "HEALTH_LISTEN", "METRICS_LISTEN"), self._ports.values(), strict=False)
         )
         given = {f"BROKER_SERVER__{name}": f"127.0.0.1{port}" for name, port in listens.items()}
         command = ("broker", "serve", "--config", ".broker-site/broker.toml")
         return self.running(lambda log: '"event":"serving"' in log, *command, **given, **more)
 
+    @contextmanager
+    def kept(self, *names: str) -> Iterator[None]:
+        """Put files of the site back in the end."""
+        files = [self._room / ".broker-site" / name for name in names]
+        before = [each.read_bytes() for each in files]
+        try:
+            yield
+        finally:
+            for each, content in zip(files, before, strict=True):
+                each.write_bytes(content)
+
     def _placed(self, text: str) -> str:
         text = text.replace("broker.example", "localhost")
-        return re.sub(r":740[023]\b", lambda found: self._ports[found.group()], text)
+        return re.sub(r":(740[023]|6380)\b", lambda found: self._ports[found.group()], text)
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -144,6 +178,18 @@ def test_clients_show_a_certificate_where_it_is_asked_for(site: Keyboard) -> Non
             assert json.loads(done.stdout) is not None, done.stderr
         done = site.python(BLOCKS["mutual"])
         assert done.returncode == 0, done.stderr
+
+
+def test_the_same_with_redis(site: Keyboard) -> None:
+    """The blocks as they are, but for ports and the last line of each, which goes on."""
+    with site.kept("broker.toml", "playground.yaml"), site.redis():
+        prepared = site.shell(IN_REDIS.rpartition("broker serve")[0])
+        assert prepared.returncode == 0, prepared.stderr
+        assert "the marker is written: knowledge-redis-1, generation 1" in prepared.stdout
+        with site.serving():
+            made = site.shell(CALL.replace("run-1", "run-2"))
+            assert json.loads(made.stdout)["record"]["content"] == "Hello.", made.stderr
+        assert ":heads" in site.shell(KEYS).stdout
 
 
 def test_every_block_is_run() -> None:

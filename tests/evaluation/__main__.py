@@ -1,4 +1,4 @@
-"""``make eval DATA=<folder>``: runs the scenario on every conversation in a folder.
+"""``make eval DATA=<folder> [PROVIDER=redis]``: runs the scenario on all conversations in a folder.
 
 A development stack of its own serves it, in a temporary directory. The first conversation is
 brought to as many candidates of a context as are allowed. Prints one line for each conversation
@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from broker.devstack.provider import Provider
 from tests.evaluation.conversation import Conversation, ConversationInvalidError, load_folder
 from tests.evaluation.plan import Plan
 from tests.evaluation.scenario import Report, run
@@ -49,13 +50,15 @@ def main() -> int:
     """Return the exit code: 0 all is well, 1 mismatches, 2 it could not be run."""
     parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--provider", type=Provider, choices=[*Provider], default=Provider.POSTGRES)
+    given = parser.parse_args()
+    folder = given.folder
     if folder is None:
         print(NEEDED, file=sys.stderr)
         return 2
     try:
         conversations = load_folder(folder)
-        with development_site() as site:
+        with development_site(given.provider) as site:
             plans = [Plan(), *[Plan(candidates=0)] * (len(conversations) - 1)]
             reports = list(map(partial(_run, site), conversations, plans))
     except (ConversationInvalidError, StackFailedError) as error:

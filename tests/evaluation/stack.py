@@ -6,16 +6,22 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 from grpc import aio
+from redis.asyncio import Redis
 
 from broker.devstack import playground
 from broker.devstack.data import DataDirectory
+from broker.devstack.provider import Provider
 from broker.devstack.tokens import ISSUER, TokenIssuer
+from providers.model import ProjectKey
+from providers.redis.keys import base_key, project_digest
+from providers.redis.options import ADAPTER_ID, RedisOptions
 from tests.evaluation.calls import Metadata
 from tests.evaluation.site import Rows
 
@@ -76,24 +82,51 @@ class DevelopmentSite:
     async def rows(self, project: str) -> Rows:
         """See ``Site``."""
         settings = tomllib.loads(self._data.settings.read_text(encoding="utf-8"))
-        connection = await asyncpg.connect(settings["store"]["dsn"])
-        try:
-            counts = [
-                int(
-                    await connection.fetchval(
-                        f"SELECT count(*) FROM memory.{table} WHERE project_id = $1", project
-                    )
+        (entry,) = settings["providers"]
+        count = _in_redis if entry["adapter"] == ADAPTER_ID else _in_postgres
+        return await count(entry["options"], project)
+
+
+async def _in_postgres(options: Mapping[str, Any], project: str) -> Rows:
+    connection = await asyncpg.connect(options["dsn"])
+    try:
+        counts = [
+            int(
+                await connection.fetchval(
+                    f"SELECT count(*) FROM memory.{table} WHERE project_id = $1", project
                 )
-                for table in ("records", "revisions", "receipts")
-            ]
-        finally:
-            await connection.close()
-        return Rows(*counts)
+            )
+            for table in ("records", "revisions", "receipts")
+        ]
+    finally:
+        await connection.close()
+    return Rows(*counts)
+
+
+async def _in_redis(options: Mapping[str, Any], project: str) -> Rows:
+    given = RedisOptions(options_revision="any", **options)
+    base = base_key(given.key_prefix, project_digest(ProjectKey(TENANT, project)))
+    client: Any = Redis(
+        host=given.host,
+        port=given.port,
+        username=given.username,
+        password=given.password,
+        ssl=True,
+        ssl_ca_certs=given.ca_file,
+        protocol=2,
+    )
+    async with client:
+        # The broker's user may ask for names and not for their number.
+        kept = [await client.hkeys(base + name) for name in ("heads", "revisions", "receipts")]
+    return Rows(*map(len, kept))
 
 
 @contextmanager
-def development_site() -> Iterator[DevelopmentSite]:
+def development_site(provider: Provider = Provider.POSTGRES) -> Iterator[DevelopmentSite]:
     """Run a stack as a process of its own; it ends, and its data go, when this is left.
+
+    Args:
+        provider: What it keeps memory in.
 
     Raises:
         StackFailedError: It did not start.
@@ -103,6 +136,7 @@ def development_site() -> Iterator[DevelopmentSite]:
         Path(place).chmod(0o711)
         directory, output = Path(place) / "stack", Path(place) / "output"
         command = ["-m", "broker", "dev", "--data", str(directory), "--port", "0"]
+        command += ["--provider", provider]
         with output.open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT

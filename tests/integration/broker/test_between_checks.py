@@ -31,8 +31,8 @@ from tests.fixtures.authority_rows import (
     sends,
     without_selection,
 )
-from tests.fixtures.broker import CAPABILITIES
 from tests.fixtures.granting_owner import Context, Question
+from tests.fixtures.memory import CAPABILITIES
 from tests.fixtures.record_calls import EXPORT, GET_BINDING, IMPORT, READS, WRITES, outcomes
 from tests.fixtures.stand_records import provider_operations
 

@@ -23,10 +23,12 @@ from tests.fixtures.authority_rows import (
     said,
     sends,
 )
-from tests.fixtures.broker import CANDIDATE, CAPABILITIES, Stand
+from tests.fixtures.broker import Stand
 from tests.fixtures.desk import Desk, desk
-from tests.fixtures.postgres import RESOURCE
+from tests.fixtures.memory import CAPABILITIES
 from tests.fixtures.record_calls import GET_BINDING, LIST_PROVIDERS, scope
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk", "ground"]
 
@@ -50,6 +52,8 @@ async def pinned(desk: Desk) -> Desk:
 
 async def test_a_pin(pinned: Desk) -> None:
     """004-28, 004-33: every field of it; of the resource only the hash of its id."""
+    memory = pinned.stand.memory
+    candidate, resource = memory.candidate, memory.resource
     binding = (await pinned.done(GET_BINDING)).binding
     assert binding.create_time.seconds > 0
     binding.ClearField("create_time")
@@ -60,15 +64,15 @@ async def test_a_pin(pinned: Desk) -> None:
         project_revision=1,
         project_configuration_revision=1,
         context_revision="context-v1",
-        provider_id=CANDIDATE.provider_id,
-        adapter_version=CANDIDATE.adapter_version,
-        options_schema_version=CANDIDATE.options_schema_version,
-        options_revision=CANDIDATE.options_revision,
-        resource_id_hash=hashlib.sha256(RESOURCE.resource_id.encode()).hexdigest()[:24],
-        resource_generation=RESOURCE.generation,
+        provider_id=candidate.provider_id,
+        adapter_version=candidate.adapter_version,
+        options_schema_version=candidate.options_schema_version,
+        options_revision=candidate.options_revision,
+        resource_id_hash=hashlib.sha256(resource.resource_id.encode()).hexdigest()[:24],
+        resource_generation=resource.generation,
         capabilities=sorted(CAPABILITIES),
     )
-    assert RESOURCE.resource_id.encode() not in binding.SerializeToString()
+    assert resource.resource_id.encode() not in binding.SerializeToString()
 
 
 async def test_a_pin_never_changes(pinned: Desk) -> None:
@@ -136,19 +140,21 @@ async def test_fields(desk: Desk) -> None:
 
 async def test_providers(stand: Stand, desk: Desk) -> None:
     """004-32, 004-33: the catalog with its capabilities; no endpoint, no credential."""
+    candidate, options = stand.memory.candidate, stand.memory.options()
     reply = await desk.done(LIST_PROVIDERS)
     (provider,) = reply.providers
     assert provider == pb.Provider(
-        provider_id=CANDIDATE.provider_id,
-        adapter_version=CANDIDATE.adapter_version,
-        options_schema_version=CANDIDATE.options_schema_version,
-        options_revision=CANDIDATE.options_revision,
-        hosting=CANDIDATE.hosting,
+        provider_id=candidate.provider_id,
+        adapter_version=candidate.adapter_version,
+        options_schema_version=candidate.options_schema_version,
+        options_revision=candidate.options_revision,
+        hosting=candidate.hosting,
         advertised_capabilities=sorted(CAPABILITIES),
         enabled=True,
     )
     told = reply.SerializeToString()
-    for secret in (stand.database.name, stand.database.runtime_role, RESOURCE.resource_id):
+    texts = [value for value in options.values() if isinstance(value, str)]
+    for secret in (stand.database.name, stand.database.runtime_role, *texts):
         assert secret.encode() not in told
     first, second = desk.stand.owner.questions[desk.project]
     for question in (first, second):

@@ -3,19 +3,15 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import asyncpg
 import grpc
 import pytest
 from grpc import aio
 
-from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
-from tests.fixtures.postgres import Database
 from tests.fixtures.record_requests import (
     Refused,
     create,
@@ -25,24 +21,12 @@ from tests.fixtures.record_requests import (
     refused,
     update,
 )
-from tests.fixtures.stored_history import assert_whole, blocked, no_transaction_open
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 CALLS = 200
 TENANTS = 4
 SEED = random.SystemRandom().randrange(2**32)
-CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-
-
-@asynccontextmanager
-async def lock_on_heads(database: Database) -> AsyncIterator[None]:
-    """Hold every head meanwhile, so that commits to them wait inside of PostgreSQL."""
-    connection = await asyncpg.connect(database.admin_dsn)
-    try:
-        async with connection.transaction():
-            await connection.execute("SELECT FROM memory.records FOR UPDATE")
-            yield
-    finally:
-        await connection.close()
 
 
 async def at_rest(stand: Stand) -> None:
@@ -58,8 +42,8 @@ def _admitted(stand: Stand) -> float:
 async def assert_nothing_half_done(stand: Stand, channel: aio.Channel) -> None:
     """Require whole histories, free slots, no open transaction, and a pool that still lends."""
     await at_rest(stand)
-    await no_transaction_open(stand.database)
-    await assert_whole(stand.database)
+    await stand.memory.idle()
+    await stand.memory.check_whole()
     assert stand.metric("broker_calls_in_flight") == 0
     # More calls at once than either pool holds, half of them by runs that have no pin yet.
     project = stand.project()
@@ -73,7 +57,7 @@ async def assert_nothing_half_done(stand: Stand, channel: aio.Channel) -> None:
     )
     assert {reply.replayed for reply in made} == {False}
     limit = 16 + 4 + 2  # both pools, a negotiation, and the connection that looks
-    assert await stand.database.fetchval(CONNECTIONS) <= limit + 16
+    assert await stand.memory.connections() <= limit + 16
 
 
 Work = tuple[Callable[..., Any], Any, list[tuple[str, str]]]
@@ -162,7 +146,7 @@ async def test_two_hundred_calls_out_of_time_leave_nothing_half_done(stand: Stan
 async def test_a_commit_that_was_sent_runs_to_its_end_without_its_caller(
     stand: Stand, leaving: str
 ) -> None:
-    """004-63: the caller left while PostgreSQL held the commit; the write and its receipt stand."""
+    """004-63: the caller left while the store held the commit; the write and its receipt stand."""
 
     async def leave(call: Any) -> None:
         if leaving == "cancel":
@@ -175,31 +159,19 @@ async def test_a_commit_that_was_sent_runs_to_its_end_without_its_caller(
             record = await new_record(stand, channel)
             request = update(record, "key")
             timeout = 1.0 if leaving == "deadline" else None
-            async with lock_on_heads(stand.database):
+            async with stand.memory.held():
                 call = records(channel).UpdateRecord(
                     request, metadata=stand.metadata(), timeout=timeout
                 )
-                await blocked(stand.database)
+                await stand.memory.blocked()
                 await leave(call)
             await at_rest(stand)
-            again = await _after_the_lock(stand, channel, record, request)
+            await stand.memory.idle()  # what was sent has been decided by then
+            again = await records(channel).UpdateRecord(request, metadata=stand.metadata())
     assert again.record.revision == 2
     if leaving == "cancel":
         assert again.replayed
-    await assert_whole(stand.database)
-
-
-async def _after_the_lock(
-    stand: Stand, channel: aio.Channel, record: record_pb2.Record, request: Any
-) -> Any:
-    """Wait until no statement waits, then retry; what was sent has been decided by then."""
-    waiting = """
-        SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
-    """
-    while await stand.database.fetchval(waiting):  # noqa: ASYNC110 - as above
-        await asyncio.sleep(0.01)
-    return await records(channel).UpdateRecord(request, metadata=stand.metadata())
+    await stand.memory.check_whole()
 
 
 async def test_callers_who_leave_held_commits_keep_their_slots_until_these_end(
@@ -209,12 +181,12 @@ async def test_callers_who_leave_held_commits_keep_their_slots_until_these_end(
     with quiet(stand.broker):
         async with stand.channel() as channel:
             record = await new_record(stand, channel)
-            async with lock_on_heads(stand.database):
+            async with stand.memory.held():
                 calls = [
                     records(channel).UpdateRecord(update(record, f"k-{n}"), metadata=m)
                     for n, m in enumerate([stand.metadata()] * 50)
                 ]
-                await blocked(stand.database, 10)
+                await stand.memory.blocked(10)
                 for call in calls:
                     call.cancel()
                 await asyncio.gather(*calls, return_exceptions=True)

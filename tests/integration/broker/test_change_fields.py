@@ -14,6 +14,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.seeds import seed
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 SKY: Final = "\U0001f308"

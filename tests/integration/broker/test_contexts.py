@@ -32,6 +32,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import every_row, provider_operations
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 NOTE: Final = record_pb2.RECORD_KIND_SESSION_CONTEXT

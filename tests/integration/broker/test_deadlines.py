@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import grpc
 import pytest
 
@@ -13,8 +12,8 @@ from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import quiet
 from tests.fixtures.own_broker import Settings, own_broker, patient
 from tests.fixtures.postgres import Database, PostgresBackend
+from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.record_requests import create, get, new_record, refused, update
-from tests.fixtures.stored_history import assert_whole, blocked
 
 DEADLINE = grpc.StatusCode.DEADLINE_EXCEEDED
 ROUNDING = 0.1  # gRPC rounds what it puts on the wire up
@@ -24,14 +23,17 @@ ROUNDING = 0.1  # gRPC rounds what it puts on the wire up
 def slow_owner(
     stand: Stand, postgres_backend: PostgresBackend, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stand]:
-    """A broker that gives its owner 10 s, and PostgreSQL a minute for a lock."""
+    """A broker that gives its owner 10 s, and where it waits for locks a minute to them."""
     database: Database = asyncio.run(postgres_backend.database())
+    memory = stand.memory.beside(database)
 
     def change(settings: Settings) -> None:
         patient(settings)
-        settings["providers"][0]["options"]["lock_ms"] = 60_000
+        if isinstance(memory, PostgresMemory):
+            settings["providers"][0]["options"]["lock_ms"] = 60_000
 
-    with own_broker(stand, tmp_path_factory.mktemp("slow"), database, change) as own:
+    directory = tmp_path_factory.mktemp("slow")
+    with own_broker(stand, directory, database, change, memory=memory) as own:
         yield own
     asyncio.run(postgres_backend.drop(database))
 
@@ -121,6 +123,7 @@ async def test_the_callers_deadline_ends_the_call_and_the_question(stand: Stand)
     assert stand.owner.counts[project] == 1
 
 
+@pytest.mark.memories("postgres", "redis")
 async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner: Stand) -> None:
     """Api 1: 5 s for a read, 10 s for a write; what was sent has an unknown outcome."""
     own = slow_owner
@@ -131,7 +134,6 @@ async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner
         seen.append(context.time_remaining())
         return await hang()
 
-    locked = await asyncpg.connect(own.database.admin_dsn)
     with quiet(own.broker):
         async with own.channel() as channel:
             stub, metadata = records(channel), own.metadata()
@@ -139,8 +141,7 @@ async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner
             own.owner.scripts[frozen] = look_and_hang
             lost = get(record)
             lost.scope.project_id = frozen
-            async with locked.transaction():
-                await locked.execute("SELECT FROM memory.records FOR UPDATE")
+            async with own.memory.held():
                 reads = [
                     refused(stub.GetRecord(lost, metadata=metadata, timeout=timeout))
                     for timeout in (None, 100.0)
@@ -148,7 +149,6 @@ async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner
                 write = refused(stub.UpdateRecord(update(record, "key"), metadata=metadata))
                 reading, writing = await asyncio.gather(asyncio.gather(*reads), write)
             again = await stub.UpdateRecord(update(record, "key"), metadata=metadata)
-    await locked.close()
     assert len(seen) == 2
     assert all(left <= 5.0 + ROUNDING for left in seen)
     told = {(each.code, each.reason, each.metadata["outcome"]) for each in reading}
@@ -156,7 +156,7 @@ async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner
     assert writing.reason in {"DEADLINE_EXCEEDED", "COMMIT_OUTCOME_UNKNOWN"}
     assert writing.metadata["outcome"] == "unknown"
     assert again.record.revision == 2
-    await assert_whole(own.database)
+    await own.memory.check_whole()
 
 
 async def test_a_lock_that_is_held_too_long_is_told_as_contention(
@@ -167,20 +167,17 @@ async def test_a_lock_that_is_held_too_long_is_told_as_contention(
     def brief(settings: Settings) -> None:
         settings["providers"][0]["options"]["lock_ms"] = 50
 
-    locked = await asyncpg.connect(postgres_database.admin_dsn)
     with own_broker(stand, tmp_path, postgres_database, brief) as own:
         async with own.channel() as channel:
             stub, metadata = records(channel), own.metadata()
             record = await new_record(own, channel)
-            async with locked.transaction():
-                await locked.execute("SELECT FROM memory.records FOR UPDATE")
+            async with own.memory.held():
                 waiting = asyncio.create_task(
                     refused(stub.UpdateRecord(update(record, "key"), metadata=metadata))
                 )
-                await blocked(postgres_database)
+                await own.memory.blocked()
                 told = await waiting
             assert (told.code, told.reason) == (grpc.StatusCode.ABORTED, "CONCURRENT_WRITE")
             assert told.retry
             made = await stub.UpdateRecord(update(record, "key"), metadata=metadata)
         assert (made.replayed, made.record.revision) == (False, 2)
-    await locked.close()

@@ -30,6 +30,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import every_row, provider_operations
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 DELIVERED: Final = effect_pb2.DELIVERY_STATE_DELIVERED

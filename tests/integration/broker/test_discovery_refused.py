@@ -14,7 +14,7 @@ from tests.fixtures.authority_rows import (
     projects_grant,
 )
 from tests.fixtures.record_calls import SEARCH_PROJECT
-from tests.fixtures.two_resources import SECOND_RESOURCE, TwoResources, pin_runs
+from tests.fixtures.two_resources import TwoResources, pin_runs
 from tests.fixtures.wide import A, B, Bend, C, Wide, candidate, of_b, selected, wide
 
 __all__ = ["wide"]
@@ -210,39 +210,27 @@ async def test_whoever_lost_the_right_is_told_nothing(wide: Wide, wrong: Any) ->
     assert (await wide.cost(**changes)).told == REVOKED
 
 
-MARKER: Final = "UPDATE memory.resource SET generation = $1 RETURNING 1"
-
-
+@pytest.mark.memories("postgres", "redis")
 async def test_a_resource_that_was_swapped(wide: Wide) -> None:
     """004-29, 004-69: a restored resource fails the call, after check two; the rest is not told."""
     await wide.made(content="there")
-    generation = SECOND_RESOURCE.generation
-    assert await wide.two.second.database.fetchval(MARKER, generation + 1)
-    try:
+    async with wide.two.second.memory.renewed():
         cost = await wide.cost()
         wide.script(granting(), at=3)
         revoked = await wide.cost()
-    finally:
-        await wide.two.second.database.fetchval(MARKER, generation)
-        wide.stand.owner.scripts.pop(wide.project, None)
+    wide.stand.owner.scripts.pop(wide.project)
     assert cost.told == (UNFIT, "BINDING_MISMATCH", {"run_id": C})
     assert (cost.questions, cost.work) == (3, {"negotiate": 2})
     assert revoked.told == REVOKED
     assert await wide.contents() == ["there"]
 
 
+@pytest.mark.memories("postgres", "redis")
 async def test_a_resource_that_is_away(wide: Wide) -> None:
     """004-69: a provider that is down fails the call, and says whose run that is; retry helps."""
     await wide.made(content="there")
-    name, admin = wide.two.second.database.name, wide.two.first.database
-    await admin.fetchval(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-    try:
-        await admin.fetchval(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1", name
-        )
+    async with wide.two.second.memory.away():
         cost = await wide.cost()
-    finally:
-        await admin.fetchval(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     assert cost.told == ("UNAVAILABLE", "PROVIDER_UNAVAILABLE", {"run_id": C})
     assert cost.reply.retry and cost.questions == 3
     assert (await wide.call(SEARCH_PROJECT)).hits

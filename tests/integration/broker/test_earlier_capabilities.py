@@ -8,8 +8,8 @@ from broker.api.v1 import effect_pb2
 from broker.owners.v1 import projects_config_service_pb2 as owners
 from providers.capabilities import ORIGINAL_SIX, Capability
 from tests.fixtures.authority_rows import bent, candidate
-from tests.fixtures.broker import CAPABILITIES
 from tests.fixtures.desk import Desk, desk
+from tests.fixtures.memory import CAPABILITIES
 from tests.fixtures.record_calls import (
     DELIVER,
     GET,
@@ -19,6 +19,8 @@ from tests.fixtures.record_calls import (
     PROMOTE,
     PROPOSE,
 )
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk"]
 

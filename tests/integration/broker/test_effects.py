@@ -31,6 +31,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 GONE: Final = ("NOT_FOUND", "EFFECT_NOT_FOUND")
@@ -110,10 +112,9 @@ async def test_a_receipt_holds_no_content(desk: Desk) -> None:
     """004-72, B8, P10: neither the receipt nor what is kept of it says what was decided."""
     reply = await promoted(desk)
     receipt = await desk.done(EFFECT, receipt_id=reply.receipt_id)
-    kept = await desk.stand.database.fetchval(
-        "SELECT e::text FROM memory.effects AS e WHERE project_id = $1", desk.project
-    )
-    for text in (str(receipt), kept):
+    kept = (await stored(desk.stand, [desk.project]))[desk.project]
+    (effect,) = (line for line in kept if line.startswith("effects "))
+    for text in (str(receipt), effect):
         assert SECRET not in text
         assert "architectural" not in text
 
@@ -303,6 +304,7 @@ def open_stand(stand: Stand, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield made
 
 
+@pytest.mark.memories("postgres")
 async def test_the_unscoped_read(desk: Desk, open_stand: Stand) -> None:
     """004-81: found for its own caller; to all others the same not-found."""
     bound = {"project_id": desk.project, "run_id": "run-a"}

@@ -30,6 +30,8 @@ from tests.fixtures.record_calls import (
     send,
 )
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 FIELDS: Final = ("INVALID_ARGUMENT", "FIELD_INVALID")
 IDENTIFIER: Final = "must be 1-256 ASCII letters, digits, . _ : -"
 KEY: Final = "must be 1-128 ASCII letters, digits, . _ : -"

@@ -9,6 +9,8 @@ from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand
 from tests.fixtures.record_calls import UPDATE, refused, request
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 BYTES: Final = 2 * 1024 * 1024 - 4_096
 
 

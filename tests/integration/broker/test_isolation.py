@@ -29,6 +29,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 ABSENT: Final = "01890000-0000-7000-8000-000000000000"
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")
 
@@ -233,6 +235,7 @@ async def test_record_ids_are_compared_byte_for_byte(stand: Stand) -> None:
             assert (reply.code, reply.reason) == GONE
 
 
+@pytest.mark.memories("postgres")
 async def test_every_row_is_under_its_own_tenant(stand: Stand) -> None:
     """004-12, 004-28: what one tenant writes carries its tenant in every table."""
     home = Place(stand.project())

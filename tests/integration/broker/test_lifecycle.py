@@ -29,6 +29,8 @@ from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import stored
 from tests.unit.domain.test_lifecycle import EXPECTED
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")

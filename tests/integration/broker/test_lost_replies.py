@@ -5,7 +5,6 @@ import secrets
 from collections import Counter
 from typing import Any
 
-import asyncpg
 import grpc
 import pytest
 from grpc import aio
@@ -24,17 +23,14 @@ from tests.fixtures.lossy import (
     through,
     written,
 )
+from tests.fixtures.memory import Memory
 from tests.fixtures.own_broker import own_broker
 from tests.fixtures.postgres import Database
+from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.record_requests import Refused, create, new_record, outcome, refused, update
-from tests.fixtures.stored_history import assert_whole, blocked
 from tests.fixtures.tcp_proxy import TcpProxy
 
-TERMINATE = """
-    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-    WHERE datname = current_database() AND usename = $1
-"""
-
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["behind", "far", "in_front", "link"]
 
@@ -53,7 +49,7 @@ async def test_a_reply_lost_on_the_way_to_the_client_is_replayed(
         request = create(project, content=f"one {mark}")
         in_front.lose_reply_to(mark.encode())
         lost = asyncio.create_task(refused(records(lossy).CreateRecord(request, metadata=metadata)))
-        await written(stand.database, project, 1)
+        await written(stand, project, 1)
         in_front.cut()
         assert (await lost).code is grpc.StatusCode.UNAVAILABLE
         made = await stub.CreateRecord(request, metadata=metadata)
@@ -64,7 +60,7 @@ async def test_a_reply_lost_on_the_way_to_the_client_is_replayed(
         lost = asyncio.create_task(
             refused(records(lossy).UpdateRecord(changed, metadata=metadata, wait_for_ready=True))
         )
-        await written(stand.database, project, 2)
+        await written(stand, project, 2)
         in_front.cut()
         assert (await lost).code is grpc.StatusCode.UNAVAILABLE
         # The record moves on; the retry still gives what the first attempt wrote.
@@ -74,7 +70,7 @@ async def test_a_reply_lost_on_the_way_to_the_client_is_replayed(
     assert (again.replayed, again.record.revision) == (True, 2)
     assert again.record.content == f"two {mark}"
     assert await stand.rows("memory.revisions", project) == 3
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 @pytest.mark.parametrize("way", ["requests", "replies"])
@@ -100,10 +96,10 @@ async def test_a_connection_cut_after_any_byte_leaves_one_record(
                 assert again.record == first.record
                 assert again.replayed
     assert await stand.rows("memory.records", project) == len(cuts)
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
-# -------------------- between the broker and PostgreSQL
+# -------------------- between the broker and its memory
 
 
 async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome(
@@ -119,14 +115,14 @@ async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome(
         lost = asyncio.create_task(
             refused(records(channel).UpdateRecord(request, metadata=far.metadata()))
         )
-        await written(far.database, project, 2)
+        await written(far, project, 2)
         link.cut()
         told = await lost
         assert (told.code, told.reason) == (grpc.StatusCode.UNAVAILABLE, UNKNOWN)
         assert (told.metadata["outcome"], told.retry) == ("unknown", True)
         again = await records(channel).UpdateRecord(request, metadata=far.metadata())
     assert (again.replayed, again.record.revision, again.record.content) == (True, 2, mark)
-    await assert_whole(far.database)
+    await far.memory.check_whole()
 
 
 async def test_a_commit_that_nobody_answers_ends_with_the_callers_deadline(
@@ -150,7 +146,7 @@ async def test_a_commit_that_nobody_answers_ends_with_the_callers_deadline(
 
 
 @pytest.mark.parametrize(("way", "step"), [("requests", 100), ("replies", 40)])
-async def test_a_database_connection_cut_after_any_byte_is_told_truly(
+async def test_a_connection_to_the_store_cut_after_any_byte_is_told_truly(
     far: Stand, link: TcpProxy, way: str, step: int
 ) -> None:
     """004-62, 004-101: 'nothing was written' is never said of a write that was."""
@@ -177,12 +173,10 @@ async def test_a_database_connection_cut_after_any_byte_is_told_truly(
                 assert first.reason == UNKNOWN
     assert reasons[UNKNOWN] > 0 < reasons["PROVIDER_UNAVAILABLE"]
     assert await far.rows("memory.records", project) == 1 + number + 1
-    await assert_whole(far.database)
+    await far.memory.check_whole()
 
 
-async def test_a_refusing_database_is_unavailable_and_comes_back(
-    far: Stand, link: TcpProxy
-) -> None:
+async def test_a_refusing_store_is_unavailable_and_comes_back(far: Stand, link: TcpProxy) -> None:
     """004-101: typed, retryable, nothing written; served again without a restart."""
     async with far.channel() as channel:
         record = await new_record(far, channel)
@@ -198,15 +192,16 @@ async def test_a_refusing_database_is_unavailable_and_comes_back(
     assert (made.replayed, made.record.revision) == (False, 2)
 
 
-# -------------------- sessions that the database ends
+# -------------------- connections that the store ends
 
 
 async def test_idle_connections_that_were_ended_are_replaced(far: Stand, link: TcpProxy) -> None:
     """004-101: at most typed, retryable refusals, and then calls are served as before."""
     async with far.channel() as channel:
         record = await new_record(far, channel)
-        ended = await far.database.fetchval(TERMINATE, far.database.runtime_role)
-        assert ended > 0
+        assert await far.memory.connections() > 0
+        for memory in (far.memory, PostgresMemory(far.database)):
+            await memory.disconnect()
         # A run of its own looks for its pin: the broker's own store lost its connections too.
         other = record_pb2.Record(project_id=far.project())
         made = await settled(
@@ -236,7 +231,6 @@ async def test_connections_that_are_ended_during_calls_leave_whole_histories(
             assert first.reason in {*NOTHING_WRITTEN, UNKNOWN}
             assert not (again.replayed and first.reason in NOTHING_WRITTEN)
 
-    connection = await asyncpg.connect(far.database.admin_dsn)
     async with far.channel() as channel, asyncio.TaskGroup() as group:
         for blow in range(10):
             for number in range(10):
@@ -244,49 +238,43 @@ async def test_connections_that_are_ended_during_calls_leave_whole_histories(
             for _ in range(10):
                 await started.acquire()
             await asyncio.sleep(0.01 * (blow % 4))
-            await connection.fetchval(TERMINATE, far.database.runtime_role)
-    await connection.close()
+            await far.memory.disconnect()
     assert await far.rows("memory.records", project) == 100
-    await assert_whole(far.database)
+    await far.memory.check_whole()
 
 
 # -------------------- a broker that is killed
 
 
 async def test_a_broker_killed_in_the_middle_of_a_write_is_not_missed(
-    stand: Stand, postgres_database: Database, tmp_path: Any
+    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Any
 ) -> None:
     """004-43, 004-63: killed before its commit was sent, and after; then started again."""
-    locked = await asyncpg.connect(postgres_database.admin_dsn)
-    with own_broker(stand, tmp_path, postgres_database) as own:
+    with own_broker(stand, tmp_path, postgres_database, memory=memory) as own:
         async with own.channel() as channel:
             record = await new_record(own, channel)
-            lock = locked.transaction()
-            await lock.start()
-            await locked.execute("SELECT FROM memory.records FOR UPDATE")
             stub = records(channel)
             sent = update(record, "sent")
-            calls = [outcome(stub.UpdateRecord(sent, metadata=own.metadata()))]
-            waiting = asyncio.gather(*calls)
-            await blocked(postgres_database)
-            own.broker.kill()
-            (came,) = await waiting
-            assert isinstance(came, Refused)
-            await lock.rollback()
-        await written(postgres_database, record.project_id, 2)
+            async with memory.held():
+                calls = [outcome(stub.UpdateRecord(sent, metadata=own.metadata()))]
+                waiting = asyncio.gather(*calls)
+                await memory.blocked()
+                own.broker.kill()
+                (came,) = await waiting
+                assert isinstance(came, Refused)
+        await memory.idle()
         # Now a write that was on its way and had reached nothing yet.
         own.broker.start()
         async with own.channel() as channel:
             again = await records(channel).UpdateRecord(sent, metadata=own.metadata())
-            assert (again.replayed, again.record.revision) == (True, 2)
+            assert (again.replayed, again.record.revision) == (memory.outlives_callers, 2)
             asked = await _killed_before_its_commit(own, channel, again.record)
         own.broker.start()
         async with own.channel() as channel:
             made = await records(channel).UpdateRecord(asked, metadata=own.metadata())
             assert (made.replayed, made.record.revision) == (False, 3)
         assert own.broker.stop() == 0
-    await locked.close()
-    await assert_whole(postgres_database)
+    await memory.check_whole()
 
 
 async def _killed_before_its_commit(

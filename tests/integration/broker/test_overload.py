@@ -14,7 +14,6 @@ from tests.fixtures.broker_log import quiet
 from tests.fixtures.own_broker import SERVING, Gate, gate, health_becomes, own_broker, patient
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_requests import Refused, create, refused
-from tests.fixtures.stored_history import assert_whole
 
 RUNNING, WAITING = 32, 256
 HALF = RUNNING // 2 + WAITING // 2
@@ -95,7 +94,7 @@ async def test_the_surplus_is_refused_and_the_rest_is_served(own: Stand) -> None
         assert not made.replayed
         for crowd in (first, second):
             assert await own.rows("memory.records", crowd.project) == HALF
-    await assert_whole(own.database)
+    await own.memory.check_whole()
 
 
 async def test_a_tenant_that_waits_does_not_hold_up_others(own: Stand) -> None:

@@ -17,6 +17,7 @@ from grpc import aio
 from tests.fixtures.broker import Stand, records
 from tests.fixtures.broker_log import complaints
 from tests.fixtures.key_server import KeyServer, body
+from tests.fixtures.memory import Memory
 from tests.fixtures.own_broker import (
     NOT_SERVING,
     SERVING,
@@ -29,15 +30,15 @@ from tests.fixtures.own_broker import (
 )
 from tests.fixtures.postgres import Database, PostgresBackend
 from tests.fixtures.record_requests import Refused, create, get, new_record, outcome, refused
-from tests.fixtures.stored_history import assert_whole
 from tests.fixtures.tcp_proxy import TcpProxy, proxy_to_dsn
 
 
-@pytest.fixture
-def another_database(postgres_backend: PostgresBackend) -> Iterator[Database]:
-    """One more fresh migrated database."""
+@pytest.fixture(params=["postgres", "redis"])
+def another(request: pytest.FixtureRequest, postgres_backend: PostgresBackend) -> Iterator[Memory]:
+    """One more memory: in another database, or in Redis."""
+    stand: Stand = request.getfixturevalue(f"{request.param}_stand")
     database = asyncio.run(postgres_backend.database())
-    yield database
+    yield stand.memory.beside(database)
     asyncio.run(postgres_backend.drop(database))
 
 
@@ -74,7 +75,7 @@ async def test_sigterm_in_the_middle_of_calls_loses_no_reply(
             assert gone.code is grpc.StatusCode.UNAVAILABLE
         assert await own.rows("memory.records", project) == 12
         assert complaints(own.broker) == []
-    await assert_whole(postgres_database)
+    await own.memory.check_whole()
 
 
 # -------------------- live and ready
@@ -244,45 +245,33 @@ async def test_postgresql_is_reached_over_verified_tls(
 # -------------------- two providers
 
 
-async def test_two_provider_ids_of_one_adapter_keep_to_their_own_databases(
-    stand: Stand, postgres_database: Database, another_database: Database, tmp_path: Path
+async def test_two_providers_keep_to_their_own_stores(
+    stand: Stand, postgres_database: Database, another: Memory, tmp_path: Path
 ) -> None:
     """004-26, 004-28, 004-32: pinned by run; when one is away nobody falls back to the other."""
-    with proxy_to_dsn(another_database.runtime_dsn) as proxy:
+    with another.way() as proxy:
+        entry = another.entry() | {"provider_id": "second", "options_revision": "options-v2"}
+        entry["options"] |= {"pool_size": 3} | another.through(proxy)
 
         def two(settings: Settings) -> None:
-            first = settings["providers"][0]
-            options = {
-                **first["options"],
-                "dsn": proxy.dsn(another_database.runtime_dsn),
-                "database_name": another_database.name,
-                "pool_size": 3,
-            }
-            settings["providers"].append(
-                {
-                    **first,
-                    "provider_id": "second",
-                    "options_revision": "options-v2",
-                    "options": options,
-                }
-            )
+            settings["providers"].append(entry)
 
         with own_broker(stand, tmp_path, postgres_database, two) as own:
             async with own.channel() as channel:
-                await _keep_apart(own, channel, another_database, proxy)
+                await _keep_apart(own, channel, another, proxy)
             assert own.broker.stop() == 0
-    await assert_whole(postgres_database)
-    await assert_whole(another_database)
+    for memory in (own.memory, another):
+        await memory.check_whole()
 
 
-async def _keep_apart(own: Stand, channel: aio.Channel, other: Database, proxy: TcpProxy) -> None:
+async def _keep_apart(own: Stand, channel: aio.Channel, other: Memory, proxy: TcpProxy) -> None:
     stub, left, right = records(channel), own.project(), own.project()
     select_second(own, right)
     made = {
         project: (await stub.CreateRecord(create(project), metadata=own.metadata())).record
         for project in (left, right)
     }
-    assert await placed(own, other) == ({left}, {right})
+    assert await placed(own, other, left, right) == [{left}, {right}]
 
     proxy.refuse()
     for request in (create(right, "another"), create(right, "third", run="run-b")):
@@ -300,7 +289,7 @@ async def _keep_apart(own: Stand, channel: aio.Channel, other: Database, proxy: 
         grpc.StatusCode.FAILED_PRECONDITION,
         "RUN_SELECTION_CHANGED",
     )
-    assert await placed(own, other) == ({left}, {right})
+    assert await placed(own, other, left, right) == [{left}, {right}]
 
     proxy.heal()
     select_second(own, right)
@@ -326,7 +315,9 @@ def select_second(own: Stand, project: str) -> None:
     own.owner.scripts[project] = second
 
 
-async def placed(own: Stand, other: Database) -> tuple[set[str], set[str]]:
-    """Return the projects that have records in each of the two databases."""
-    query = "SELECT coalesce(array_agg(DISTINCT project_id), '{}') FROM memory.records"
-    return set(await own.database.fetchval(query)), set(await other.fetchval(query))
+async def placed(own: Stand, other: Memory, *projects: str) -> list[set[str]]:
+    """Return the projects that have records in each of the two memories."""
+    return [
+        {project for project in projects if await memory.count("records", project)}
+        for memory in (own.memory, other)
+    ]

@@ -22,11 +22,13 @@ from tests.fixtures.lossy import (
     link,
     through,
 )
+from tests.fixtures.memory import Memory
 from tests.fixtures.own_broker import own_broker
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_calls import PROMOTE, PROPOSE, Refused, request, send
-from tests.fixtures.stored_history import assert_whole, blocked
 from tests.fixtures.tcp_proxy import TcpProxy
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["behind", "far", "in_front", "link"]
 
@@ -63,20 +65,14 @@ async def settled(
         elif reply.delivery.state == DELIVERED:
             return reply
         elif reply.delivery.code == "accepted_effect_delivery_busy":
-            await end_lease(stand.database, project)
+            await stand.memory.end_lease(project)
         await asyncio.sleep(0.02)
 
 
-async def effects(database: Database, project: str) -> list[str]:
-    """Return the receipts that are kept."""
-    connection = await asyncpg.connect(database.admin_dsn)
-    try:
-        rows = await connection.fetch(
-            "SELECT receipt_id FROM memory.effects WHERE project_id = $1", project
-        )
-    finally:
-        await connection.close()
-    return [row["receipt_id"] for row in rows]
+async def effects(stand: Stand, project: str) -> list[str]:
+    """Return what is kept of each effect; it holds the receipt's id."""
+    kept = (await stand.memory.stored([project]))[project]
+    return [line for line in kept if line.startswith("effects ")]
 
 
 BROKEN: Final = """
@@ -92,6 +88,7 @@ BROKEN: Final = """
 """
 
 
+@pytest.mark.memories("postgres")
 @pytest.mark.parametrize("table", ["records", "revisions", "counters", "effects", "receipts"])
 async def test_a_failure_inside_of_the_commit_leaves_nothing(stand: Stand, table: str) -> None:
     """004-71: whatever part cannot be written, the proposal is pending and nothing is added."""
@@ -109,18 +106,19 @@ async def test_a_failure_inside_of_the_commit_leaves_nothing(stand: Stand, table
             )
             await connection.close()
         assert isinstance(refused, Refused)
-        assert await effects(stand.database, project) == []
+        assert await effects(stand, project) == []
         assert await stand.rows("memory.revisions", project) == 1
         assert await stand.rows("memory.receipts", project) == 1
-        await assert_whole(stand.database)
+        await stand.memory.check_whole()
         reply = await settled(stand, channel, project, proposal)
     assert not reply.replayed
-    assert await effects(stand.database, project) == [reply.receipt_id]
-    await assert_whole(stand.database)
+    (kept,) = await effects(stand, project)
+    assert reply.receipt_id in kept
+    await stand.memory.check_whole()
 
 
 @pytest.mark.parametrize(("way", "step"), [("requests", 250), ("replies", 50)])
-async def test_a_database_connection_cut_after_any_byte(
+async def test_a_connection_to_the_store_cut_after_any_byte(
     far: Stand, link: TcpProxy, way: str, step: int
 ) -> None:
     """004-43, 004-71, C16: before, inside of and after the commit; the retry completes it once."""
@@ -144,8 +142,8 @@ async def test_a_database_connection_cut_after_any_byte(
                 assert again.receipt_id == first.receipt_id
                 assert again.decision == first.decision
     assert reasons[UNKNOWN] > 0 < reasons["PROVIDER_UNAVAILABLE"], reasons
-    assert len(await effects(far.database, project)) == number + 1
-    await assert_whole(far.database)
+    assert len(await effects(far, project)) == number + 1
+    await far.memory.check_whole()
 
 
 @pytest.mark.parametrize("way", ["requests", "replies"])
@@ -165,30 +163,25 @@ async def test_a_reply_lost_on_the_way_to_the_client(
             again = await settled(stand, channel, project, proposal, key)
             if not isinstance(first, Refused):
                 assert (again.replayed, again.receipt_id) == (True, first.receipt_id)
-    kept = await effects(stand.database, project)
+    kept = await effects(stand, project)
     assert len(kept) == number + 1
     assert len(stand.events.facts[project]) == number + 1
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_a_broker_killed_while_it_promotes(
-    stand: Stand, postgres_database: Database, tmp_path: Path
+    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
 ) -> None:
     """004-43, 004-71: killed inside of the commit, and again while it delivers; one receipt."""
     project = stand.project()
-    locked = await asyncpg.connect(postgres_database.admin_dsn)
-    with own_broker(stand, tmp_path, postgres_database) as own:
+    with own_broker(stand, tmp_path, postgres_database, memory=memory) as own:
         async with own.channel() as channel:
             proposal = await proposed(own, channel, project)
-            lock = locked.transaction()
-            await lock.start()
-            await locked.execute("SELECT FROM memory.records FOR UPDATE")
-            promoting = asyncio.create_task(promote(own, channel, project, proposal))
-            await blocked(postgres_database)
-            own.broker.kill()
-            assert isinstance(await promoting, Refused)
-            await lock.rollback()
-            await locked.close()
+            async with memory.held():
+                promoting = asyncio.create_task(promote(own, channel, project, proposal))
+                await memory.blocked()
+                own.broker.kill()
+                assert isinstance(await promoting, Refused)
         own.broker.start()
         stand.events.scripts[project] = hangs
         async with own.channel() as channel:
@@ -197,24 +190,12 @@ async def test_a_broker_killed_while_it_promotes(
                 await asyncio.sleep(0.01)
             own.broker.kill()
             assert isinstance(await promoting, Refused)
-        (receipt_id,) = await effects(postgres_database, project)
-        await assert_whole(postgres_database)
+        (kept,) = await effects(own, project)
+        await memory.check_whole()
         del stand.events.scripts[project]
         own.broker.start()
         async with own.channel() as channel:
             reply = await settled(own, channel, project, proposal)
-    assert (reply.replayed, reply.receipt_id) == (True, receipt_id)
-    await assert_whole(postgres_database)
-
-
-async def end_lease(database: Database, project: str) -> None:
-    """Let a lease be over that nobody gave back; it would be after thirty seconds."""
-    connection = await asyncpg.connect(database.admin_dsn)
-    try:
-        await connection.execute(
-            "UPDATE memory.effects SET leased_until = clock_timestamp() "
-            "WHERE project_id = $1 AND lease_token IS NOT NULL AND NOT delivered",
-            project,
-        )
-    finally:
-        await connection.close()
+    assert reply.replayed
+    assert reply.receipt_id in kept
+    await memory.check_whole()

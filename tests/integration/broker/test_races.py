@@ -22,7 +22,8 @@ from tests.fixtures.record_requests import (
     refused,
     update,
 )
-from tests.fixtures.stored_history import assert_whole
+
+pytestmark = pytest.mark.memories("postgres", "redis", "valkey")
 
 ROUNDS = 30
 EDITORS = 8
@@ -81,7 +82,7 @@ async def test_fifty_writers_of_one_head_have_one_winner(stand: Stand) -> None:
             update(head.record, f"writer-{loser}"), metadata=stand.metadata()
         )
         assert (again.record.revision, again.replayed) == (3, False)
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_a_hundred_identical_creates_make_one_record(stand: Stand) -> None:
@@ -98,7 +99,7 @@ async def test_a_hundred_identical_creates_make_one_record(stand: Stand) -> None
     assert_one_effect(came)
     for table in ("records", "revisions", "receipts"):
         assert await stand.rows(f"memory.{table}", project) == 1
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_a_hundred_identical_updates_make_one_revision(stand: Stand) -> None:
@@ -112,7 +113,7 @@ async def test_a_hundred_identical_updates_make_one_revision(stand: Stand) -> No
         )
         assert_one_effect(came)
         assert len(await history(stand, channel, record)) == 2
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_a_retry_that_races_its_first_attempt_is_never_stale(stand: Stand) -> None:
@@ -134,7 +135,7 @@ async def test_a_retry_that_races_its_first_attempt_is_never_stale(stand: Stand)
             record = came[0].record
         found = await history(stand, first, record)
     assert len(found) == 1 + ROUNDS
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_a_retried_create_that_races_its_first_attempt_makes_one_record(
@@ -187,7 +188,7 @@ async def test_one_key_with_two_requests_at_once_serves_one(stand: Stand, method
             told = await refused(getattr(records(first), method)(lost, metadata=metadata))
             assert told.reason == "IDEMPOTENCY_KEY_REUSED"
     assert await stand.rows("memory.revisions", project) == 1 + ROUNDS
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()
 
 
 async def test_one_key_for_two_methods_serves_one(stand: Stand) -> None:
@@ -278,4 +279,4 @@ async def test_editors_of_two_records_lose_no_edit(stand: Stand) -> None:
     assert stored == told
     assert len(told) == EDITORS * EDITS
     assert set(Counter(record_id for record_id, _ in told).values()) == {EDITORS * EDITS // 2}
-    await assert_whole(stand.database)
+    await stand.memory.check_whole()

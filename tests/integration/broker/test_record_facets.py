@@ -26,6 +26,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 OPERATOR: Final = record_pb2.SOURCE_TYPE_OPERATOR
 MANUAL: Final = record_pb2.SOURCE_TYPE_MANUAL
 AGENT: Final = record_pb2.SOURCE_TYPE_AGENT

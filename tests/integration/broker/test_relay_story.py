@@ -20,6 +20,7 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.desk import Desk
 from tests.fixtures.events_site import EventsSite, site_beside
 from tests.fixtures.identity import EVENTS_AUDIENCE
+from tests.fixtures.memory import Memory
 from tests.fixtures.own_broker import own_broker
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_calls import (
@@ -32,6 +33,8 @@ from tests.fixtures.record_calls import (
     send,
 )
 from tests.fixtures.stand_records import every_row
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 DELIVERED: Final = effect_pb2.DELIVERY_STATE_DELIVERED
 WAITING: Final = effect_pb2.DELIVERY_STATE_PENDING
@@ -82,11 +85,13 @@ class Relay:
 
 
 @pytest.fixture
-async def relay(stand: Stand, postgres_database: Database, tmp_path: Path) -> AsyncIterator[Relay]:
+async def relay(
+    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
+) -> AsyncIterator[Relay]:
     """Everything healthy, and nothing accepted yet."""
     with (
         site_beside(stand, tmp_path, postgres_database) as site,
-        own_broker(stand, tmp_path, postgres_database, site.into) as own,
+        own_broker(stand, tmp_path, postgres_database, site.into, memory=memory) as own,
     ):
         site.start(own.broker.address)
         async with own.channel() as channel:

@@ -36,6 +36,8 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import provider_operations
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 OK: Final = ("OK", "")
 
 

@@ -1,5 +1,6 @@
 """Search over the wire: what is found, filtered and hidden, and what a page token is bound to."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,8 @@ from tests.fixtures.decisions import decisions, head, id_of, written
 from tests.fixtures.desk import Desk, desk
 from tests.fixtures.page_tokens import packed_token, unpacked_token
 from tests.fixtures.record_calls import ARCHIVE, LIST, REJECT, SEARCH, UPDATE
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk"]
 
@@ -289,8 +292,6 @@ async def test_same_time(desk: Desk) -> None:
 
 
 def _at(put: Any, time: Any) -> Any:
-    from dataclasses import replace
-
     current = replace(put.record.current, create_time=time)
     return replace(put, record=replace(put.record, current=current, create_time=time))
 

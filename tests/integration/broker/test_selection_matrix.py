@@ -31,7 +31,8 @@ from tests.fixtures.authority_rows import (
     said,
     selected,
 )
-from tests.fixtures.broker import CANDIDATE, CAPABILITIES, STORE_TRIPS, Stand
+from tests.fixtures.broker import STORE_TRIPS, Stand
+from tests.fixtures.memory import CAPABILITIES, candidate_of
 from tests.fixtures.record_calls import (
     BATCH,
     COMPILATION,
@@ -50,6 +51,8 @@ from tests.fixtures.record_calls import (
     send,
 )
 from tests.fixtures.stand_records import provider_operations, stored
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["ground"]
 
@@ -76,7 +79,7 @@ def two_memories(answer: Answer) -> None:
 
 def two_candidates(answer: Answer) -> None:
     """Select two candidates in one entry."""
-    answer.selection.providers[0].candidates.append(CANDIDATE)
+    answer.selection.providers[0].candidates.append(candidate_of("another"))
 
 
 def no_candidate(answer: Answer) -> None:
@@ -260,7 +263,7 @@ async def test_whose_token_passes(ground: Ground, name: str) -> None:
 
 async def pinned(stand: Stand, **changes: Any) -> str:
     """Return a project whose run was pinned like this by somebody else."""
-    project = stand.project()
+    project, memory = stand.project(), stand.memory
     columns = {
         "tenant_id": "tenant-a",
         "project_id": project,
@@ -268,12 +271,12 @@ async def pinned(stand: Stand, **changes: Any) -> str:
         "project_revision": 1,
         "project_configuration_revision": 1,
         "context_revision": "context-v1",
-        "provider_id": CANDIDATE.provider_id,
-        "adapter_version": CANDIDATE.adapter_version,
+        "provider_id": memory.candidate.provider_id,
+        "adapter_version": memory.candidate.adapter_version,
         "options_schema_version": 1,
-        "options_revision": CANDIDATE.options_revision,
-        "resource_id": "postgres-resource",
-        "resource_generation": 1,
+        "options_revision": memory.candidate.options_revision,
+        "resource_id": memory.resource.resource_id,
+        "resource_generation": memory.resource.generation,
         "capabilities": list(CAPABILITIES),
         **changes,
     }

@@ -15,6 +15,8 @@ from tests.fixtures.lossy import behind
 from tests.fixtures.record_calls import CREATE, GET, LIST, SEARCH, SEARCH_PROJECT
 from tests.fixtures.tcp_proxy import TcpProxy
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["behind"]
 
 COUNT: Final = 110

@@ -1,4 +1,4 @@
-"""PostgreSQL frozen, and killed: on a server of this file's own, with a broker of its own."""
+"""The store frozen, and killed: on a server of this file's own, with a broker of its own."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,11 +7,9 @@ from typing import Any
 import grpc
 import pytest
 
-from broker.devstack.postgres import PostgresServer
 from tests.fixtures.broker import Stand, records
-from tests.fixtures.own_broker import NOT_SERVING, SERVING, health_becomes, own_broker
-from tests.fixtures.postgres import SETTINGS, Database, PostgresBackend, server_directory
-from tests.fixtures.postgres_faults import frozen, restart
+from tests.fixtures.own_broker import NOT_SERVING, SERVING, health_becomes
+from tests.fixtures.postgres import PostgresBackend
 from tests.fixtures.record_requests import (
     Refused,
     create,
@@ -21,33 +19,18 @@ from tests.fixtures.record_requests import (
     refused,
     update,
 )
-from tests.fixtures.stored_history import assert_whole
+from tests.fixtures.stoppable import Stoppable, stoppable
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server that only this file uses."""
-    with (
-        server_directory() as directory,
-        PostgresServer(directory / "data", settings=SETTINGS) as running,
-    ):
+def store(
+    stand: Stand, postgres_backend: PostgresBackend, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stoppable]:
+    """A broker of this file's own, on a server that nobody else uses."""
+    with stoppable(stand, postgres_backend, tmp_path_factory.mktemp("own")) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def own(
-    stand: Stand, server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stand]:
-    """A broker on that server."""
-    backend = PostgresBackend(server.superuser_dsn, server)
-
-    async def prepare() -> Database:
-        await backend.make_role()
-        return await backend.database()
-
-    database = asyncio.run(prepare())
-    with own_broker(stand, tmp_path_factory.mktemp("own"), database) as broker:
-        yield broker
 
 
 async def settled(call: Any) -> Any:
@@ -59,16 +42,17 @@ async def settled(call: Any) -> Any:
 
 
 async def test_a_frozen_store_ends_calls_in_time_and_nothing_is_done_twice(
-    own: Stand, server: PostgresServer
+    store: Stoppable,
 ) -> None:
     """004-101: reads and first uses end with their deadlines, health flips, retries settle it."""
+    own = store.stand
     async with own.channel() as channel:
         stub, metadata = records(channel), own.metadata()
         record = await new_record(own, channel)
         other = own.project()
         changes = [update(record, f"key-{n}") for n in range(4)]
         await health_becomes(channel, SERVING)
-        with frozen(server):
+        with store.frozen():
             writes = [
                 refused(stub.UpdateRecord(each, metadata=metadata, timeout=3)) for each in changes
             ]
@@ -76,12 +60,13 @@ async def test_a_frozen_store_ends_calls_in_time_and_nothing_is_done_twice(
             first = get(record)
             first.scope.project_id = other
             unpinned = refused(stub.GetRecord(first, metadata=metadata))
-            away = asyncio.create_task(health_becomes(channel, NOT_SERVING))
+            unready = asyncio.create_task(health_becomes(channel, NOT_SERVING))
             told = await asyncio.gather(read, unpinned, *writes)
-            await away
+            await unready
         await health_becomes(channel, SERVING)
         assert told[0].reason in {"DEADLINE_EXCEEDED", "PROVIDER_UNAVAILABLE"}
-        assert told[1].reason in {"DEADLINE_EXCEEDED", "STORAGE_UNAVAILABLE"}
+        away = "STORAGE_UNAVAILABLE" if store.pins_too else "PROVIDER_UNAVAILABLE"
+        assert told[1].reason in {"DEADLINE_EXCEEDED", away}
         assert {each.code for each in told[2:]} == {grpc.StatusCode.DEADLINE_EXCEEDED}
         again = [await outcome(stub.UpdateRecord(each, metadata=metadata)) for each in changes]
         served = [reply for reply in again if not isinstance(reply, Refused)]
@@ -90,13 +75,12 @@ async def test_a_frozen_store_ends_calls_in_time_and_nothing_is_done_twice(
         stale = {reply.reason for reply in again if isinstance(reply, Refused)}
         assert stale == {"REVISION_STALE"}
         await stub.CreateRecord(create(other), metadata=metadata)
-    await assert_whole(own.database)
+    await own.memory.check_whole()
 
 
-async def test_a_killed_store_keeps_every_acknowledged_write(
-    own: Stand, server: PostgresServer
-) -> None:
+async def test_a_killed_store_keeps_every_acknowledged_write(store: Stoppable) -> None:
     """004-43, 004-63: killed under forty writers; what was acknowledged is there, the rest once."""
+    own = store.stand
     project = own.project()
     begun = asyncio.Semaphore(0)
 
@@ -117,8 +101,8 @@ async def test_a_killed_store_keeps_every_acknowledged_write(
                 group.create_task(write(records(channel), number))
             for _ in range(10):
                 await begun.acquire()
-            await restart(server)
+            await store.restart()
         await health_becomes(channel, SERVING)
     assert await own.rows("memory.records", project) == 41
-    await assert_whole(own.database)
+    await own.memory.check_whole()
     assert own.broker.stop() == 0

@@ -19,6 +19,8 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 CYCLE: Final = ("FAILED_PRECONDITION", "REPLACEMENT_CYCLE")

@@ -31,7 +31,8 @@ from tests.fixtures.record_calls import (
     request,
 )
 from tests.fixtures.stand_records import stored
-from tests.fixtures.stored_history import assert_whole
+
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk"]
 
@@ -224,7 +225,7 @@ async def test_there(desk: Desk) -> None:
     actors = {each.revisions[-1].actor_fingerprint for each in after.records}
     assert len(actors) == 1
     assert await exported(desk) == before
-    await assert_whole(desk.stand.database)
+    await desk.stand.memory.check_whole()
 
 
 async def test_and_on_from_there(desk: Desk) -> None:
@@ -303,7 +304,7 @@ async def test_a_replay_after_a_restart(stand: Stand, desk: Desk, tmp_path: Path
     """004-63, 004-88: by another process over the same store."""
     before = await furnished(desk)
     first = await desk.done(IMPORT, THERE, bundle=before)
-    with own_broker(stand, tmp_path, stand.database) as other:
+    with own_broker(stand, tmp_path, stand.database, memory=stand.memory) as other:
         async with other.channel() as channel:
             there = Desk(other, channel, desk.project)
             again = await there.done(IMPORT, THERE, bundle=before)

@@ -16,6 +16,8 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.record_calls import EXPORT, IMPORT, Refused, request, send
 from tests.fixtures.stand_records import provider_operations, stored
 
+pytestmark = pytest.mark.memories("postgres", "redis")
+
 __all__ = ["desk"]
 
 THERE: Final = {"tenant": "tenant-b"}

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from broker.api.v1 import effect_pb2, record_pb2
 from tests.fixtures.broker import Stand
 from tests.fixtures.desk import Desk
 from tests.fixtures.granting_events import hangs, in_turn, refuses
+from tests.fixtures.memory import Memory
 from tests.fixtures.own_broker import own_broker
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_calls import (
@@ -27,7 +29,6 @@ from tests.fixtures.record_calls import (
     request,
     send,
 )
-from tests.fixtures.stored_history import assert_whole
 
 HOUR_S: Final = 3_600.0
 DELIVERED: Final = effect_pb2.DELIVERY_STATE_DELIVERED
@@ -62,20 +63,23 @@ class Pair:
 
 
 @pytest.fixture
-async def pair(stand: Stand, postgres_database: Database, tmp_path: Path) -> AsyncIterator[Pair]:
+async def pair(
+    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
+) -> AsyncIterator[Pair]:
     """Both of them serve one project."""
     project = stand.project()
+    serving = partial(own_broker, stand, database=postgres_database, memory=memory)
     for name in ("late", "early"):
         (tmp_path / name).mkdir()
     with (
-        own_broker(stand, tmp_path / "late", postgres_database, command=ahead(HOUR_S)) as late,
-        own_broker(stand, tmp_path / "early", postgres_database, command=ahead(-HOUR_S)) as early,
+        serving(tmp_path / "late", command=ahead(HOUR_S)) as late,
+        serving(tmp_path / "early", command=ahead(-HOUR_S)) as early,
     ):
         async with late.channel() as one, early.channel() as other:
             yield Pair(Desk(early, other, project), Desk(late, one, project))
 
 
-async def test_revisions_keep_their_order(pair: Pair, postgres_database: Database) -> None:
+async def test_revisions_keep_their_order(pair: Pair, memory: Memory) -> None:
     """004-52, 004-55: an hour ahead, then an hour behind: later is later, and found first."""
     made = await pair.call(
         pair.late, "CreateRecord", idempotency_key="made", content="written an hour from now"
@@ -95,9 +99,10 @@ async def test_revisions_keep_their_order(pair: Pair, postgres_database: Databas
         before = record.update_time.ToMicroseconds()
         record = reply.record
         assert record.update_time.ToMicroseconds() > before
-    await assert_whole(postgres_database)
+    await memory.check_whole()
 
 
+@pytest.mark.memories("postgres", "redis")
 async def test_leases_keep_their_time(pair: Pair, stand: Stand) -> None:
     """004-42, 004-74: a lease that one holds is not over for the other, whatever its clock says."""
     project = pair.late.project

@@ -8,7 +8,7 @@ tried without a fake in ``test_redis_negotiation`` and ``test_redis_servers``.
 import pytest
 
 from broker.devstack.redis import Flavour
-from providers.redis.keys import base_key, marker_key, marker_value
+from providers.redis.keys import base_key, marker_key, marker_value, writes_key
 from providers.redis.scripts import FLAGGED, PLAIN, Script
 from tests.fixtures.redis import RESOURCE, RedisBackend
 
@@ -29,6 +29,9 @@ local redis = {call = function(name, section, ...)
     return reply
 end}
 """
+FIT = [b"ok", 0]
+"""And as many writes of the resource."""
+GROWN = 64 * 1024 * 1024
 REWRITES = {
     "under way": ("persistence", "aof_rewrite_in_progress:0", "aof_rewrite_in_progress:1"),
     "to come": ("persistence", "aof_rewrite_scheduled:0", "aof_rewrite_scheduled:1"),
@@ -65,6 +68,8 @@ FAULTS: dict[str, tuple[str, list[Edit]]] = {
         )
         for policy in ("allkeys-lru", "noeviction2", "")
     },
+    "evicted keys": ("evicted", [("stats", "evicted_keys:0", "evicted_keys:1")]),
+    "no count of evicted keys": ("evicted", [("stats", "evicted_keys:0\r\n", "")]),
     "no policy": ("eviction", [("memory", "maxmemory_policy:noeviction\r\n", "")]),
     "a key that expires": ("expiring_key", [("keyspace", ",expires=0,", ",expires=1,")]),
     "many keys that expire": ("expiring_key", [("keyspace", ",expires=0,", ",expires=01,")]),
@@ -85,7 +90,8 @@ def asked(backend: RedisBackend, *edits: Edit, seen: str = "", script: bytes = b
     """Run the script that asks for nothing, with these edits of what the server says."""
     head, line, rest = (script or FLAGGED[Script.READY].text).partition(b"\n")
     given = (marker_value(RESOURCE), "0", seen, "tag", "null")
-    keys = (marker_key(backend.prefix), base_key(backend.prefix, ""))
+    prefix = backend.prefix
+    keys = (marker_key(prefix), base_key(prefix, ""), writes_key(prefix))
     flat = [word for edit in edits for word in edit]
     text = head + line + FAKE + rest
     answer: list[bytes] = backend.server.execute("EVAL", text, len(keys), *keys, *given, *flat)
@@ -94,8 +100,8 @@ def asked(backend: RedisBackend, *edits: Edit, seen: str = "", script: bytes = b
 
 def test_a_fit_server(backend: RedisBackend) -> None:
     """004-38: without an edit nothing is refused; so the fake changes nothing by itself."""
-    assert asked(backend) == [b"ok"]
-    assert asked(backend, seen="doubted") == [b"ok"]
+    assert asked(backend) == FIT
+    assert asked(backend, seen="doubted") == FIT
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -110,16 +116,27 @@ def test_all_that_is_wrong_is_told(backend: RedisBackend) -> None:
     assert asked(backend, *edits) == [b"unfit", [b"replica", b"eviction", b"expiring_key"]]
 
 
+def sizes(backend: RedisBackend, size: int, base: int) -> list[Edit]:
+    """Return the edits that make the append-only file so large, and its base."""
+    told = backend.server.execute("INFO", "persistence")
+    wanted = {"aof_current_size": size, "aof_base_size": base}
+    return [
+        ("persistence", f"{name}:{told[name]}\r", f"{name}:{number}\r")
+        for name, number in wanted.items()
+    ]
+
+
 @pytest.mark.parametrize("name", REWRITES)
-def test_a_rewrite_is_refused_where_it_may_be_the_first(backend: RedisBackend, name: str) -> None:
-    """004-38: where the file has no base, or was doubted; not where it was seen whole."""
-    base = backend.server.execute("INFO", "persistence")["aof_base_size"]
-    none = ("persistence", f"aof_base_size:{base}\r", "aof_base_size:0\r")
-    assert base > 0
-    assert asked(backend, REWRITES[name]) == [b"ok"]
-    assert asked(backend, REWRITES[name], seen=" doubted") == [b"unfit", [b"aof_begins"]]
-    assert asked(backend, REWRITES[name], none) == [b"unfit", [b"aof_begins"]]
-    assert asked(backend, none) == [b"ok"]
+def test_a_rewrite_is_refused_without_an_occasion(backend: RedisBackend, name: str) -> None:
+    """004-38: an occasion is a file of twice its base and 64 MiB that was not doubted before."""
+    rewrite = REWRITES[name]
+    grown = sizes(backend, GROWN, GROWN // 2)
+    assert asked(backend, rewrite, *grown) == FIT
+    assert asked(backend, rewrite, *grown, seen=" doubted") == [b"unfit", [b"aof_begins"]]
+    for size, base in ((GROWN - 1, 1), (GROWN, GROWN // 2 + 1), (GROWN, 0)):
+        told = asked(backend, rewrite, *sizes(backend, size, base))
+        assert told == [b"unfit", [b"aof_begins"]]
+        assert asked(backend, *sizes(backend, size, base)) == FIT
 
 
 COUNTERS = {
@@ -139,11 +156,11 @@ def test_fields_that_expire(backend: RedisBackend, name: str) -> None:
         for number in ("0", "1", "10")
     }
     for seen in ("", "fields"):
-        assert asked(backend, *gone, counts["0"], seen=seen) == [b"ok"]
+        assert asked(backend, *gone, counts["0"], seen=seen) == FIT
         for number in ("1", "10"):
             expected = [b"unfit", [b"expiring_field"]]
             assert asked(backend, *gone, counts[number], seen=seen) == expected
-    assert asked(backend, *gone) == [b"ok"]
+    assert asked(backend, *gone) == FIT
     assert asked(backend, *gone, seen="fields") == [b"unfit", [b"expiring_field"]]
 
 

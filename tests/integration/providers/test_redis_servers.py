@@ -3,13 +3,13 @@
 import os
 import resource
 import signal
-import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from broker.devstack.processes.ports import free_port
 from broker.devstack.redis import Flavour, RedisServer
 from providers.conformance import specimens
 from providers.conformance.steps import SECONDS, load
@@ -37,12 +37,6 @@ def served(server: RedisServer) -> RedisBackend:
     backend.reset()
     backend.mark()
     return backend
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 # -------------------- replicas

@@ -22,6 +22,7 @@ from tests.fixtures.broker import BrokerProcess, Stand, free_port, records
 from tests.fixtures.own_broker import Settings, write_settings
 from tests.fixtures.own_broker import settings_for as own_settings
 from tests.fixtures.postgres import Database
+from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.record_requests import scope
 
 SERVING = "SERVING"
@@ -154,7 +155,8 @@ def crew_of(
     first = two_free_ports()
     settings["server"]["metrics_listen"] = f"127.0.0.1:{first}"
     broker = BrokerProcess(write_settings(directory, settings), directory / "broker.log")
-    crew = Crew(broker, stand.owner, stand.events, stand.identity, database, first, 0)
+    memory, peers = PostgresMemory(database), (stand.owner, stand.events, stand.identity)
+    crew = Crew(broker, *peers, database, memory, first, 0)
     try:
         broker.start()
         crew.health_port = crew.lines("health")[-1]["port"]

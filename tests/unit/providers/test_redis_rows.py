@@ -334,7 +334,7 @@ def test_a_head_that_is_not_its_newest_revision(at: int) -> None:
     assert is_refused(lambda: to_record(TAG, to_json(values), document))
 
 
-@pytest.mark.parametrize("value", [b"", b"x", b"r\xff", b"t", b"t\xff", b't{"a":1,"b":2}'])
+@pytest.mark.parametrize("value", [b"", b"x", b"r", b"r\xff", b"t", b"t\xff", b't{"a":1,"b":2}'])
 def test_holders_that_are_none(value: bytes) -> None:
     """004-44: a key that holds neither a record nor a tombstone."""
     assert is_refused(lambda: to_holder(value))

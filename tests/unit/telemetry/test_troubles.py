@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from broker.telemetry.troubles import Troubles, address_fault
+from providers.errors import NegotiationRefusedError
 
 
 class ServerError(Exception):
@@ -45,6 +46,20 @@ def test_a_line_is_written_when_the_state_or_the_reason_changes() -> None:
     assert (less["event"], less["what"]) == ("answers_again", "store")
     assert [line.get("state") for line in lines(troubles, {})] == [None, "serving"]
     assert lines(troubles, {}) == []
+
+
+def test_the_fact_that_a_store_is_refused_with_is_told() -> None:
+    """004-101: in one word, also where another error wraps the refusal; it changing is told."""
+    troubles = Troubles()
+    refused = NegotiationRefusedError("hush-hush", fact="aof")
+    (first,) = lines(troubles, {"provider/redis": refused})
+    assert (first["error_type"], first["fact"]) == ("NegotiationRefusedError", "aof")
+    assert lines(troubles, {"provider/redis": refused}) == []
+    refused.fact = "eviction"
+    (other,) = lines(troubles, {"provider/redis": caused(refused)})
+    assert other["fact"] == "eviction"
+    (plain,) = lines(troubles, {"provider/redis": OSError("hush-hush")})
+    assert "fact" not in plain
 
 
 def test_the_first_good_look_is_told() -> None:
