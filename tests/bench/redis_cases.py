@@ -1,4 +1,4 @@
-"""What is measured: write sets of every sort, and reads of every sort, by the largest they may be."""
+"""What is measured: write sets and reads of every sort, by the largest that they may be."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
