@@ -11,10 +11,13 @@ import pytest
 
 from broker.devstack.processes.ports import free_port
 from broker.devstack.redis import Flavour, RedisServer
-from providers.conformance.steps import SECONDS
+from providers.conformance import specimens
+from providers.conformance.steps import SECONDS, load
 from providers.redis.provider import RedisMemoryProvider
+from providers.requests import Committed
 from tests.fixtures.redis import RedisBackend, own_redis
 from tests.integration.providers.redis_calls import (
+    PROJECT,
     READS,
     WRITES,
     are_unfit,
@@ -191,3 +194,24 @@ async def test_an_append_only_file_that_was_just_switched_on(flavour: Flavour) -
         for provider in (seer, newcomer):
             await works(provider)
             await provider.close()
+
+
+@FLAVOURS
+async def test_an_ordinary_rewrite(flavour: Flavour) -> None:
+    """004-38: one that only makes the file shorter is no reason to refuse for who saw it whole."""
+    with own_redis(flavour, **SLOW) as server:
+        backend = with_a_base(server)
+        seer = RedisMemoryProvider(backend.options())
+        await works(seer)
+        for number in range(65):
+            server.execute("SET", f"large-{number}", "x" * 1024 * 1024)
+        server.execute("BGREWRITEAOF")
+        assert backend.is_rewriting()
+        await works(seer)
+        made = specimens.create(PROJECT, specimens.memory("late"))
+        assert await seer.commit(made, timeout=SECONDS) == Committed()
+        assert backend.is_rewriting()
+        crash(server)
+        await until(lambda: not backend.is_rewriting())
+        assert "late" in (await load(seer, PROJECT, "late")).heads
+        await seer.close()

@@ -1,0 +1,190 @@
+"""What is measured: write sets and reads of every sort, by the largest that they may be."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from providers.conformance import specimens
+from providers.model import (
+    Claim,
+    ClaimRelease,
+    Content,
+    ProjectKey,
+    Record,
+    State,
+    Trust,
+    WriteSet,
+)
+
+PROJECT = ProjectKey("tenant-a", "atlas")
+AGENTS = 20
+RAINBOW, CJK, CONTROL = "\U0001f308", "\u77e5", "\u0001"
+BATCH = 12
+# 004-83
+RECORDS, REVISIONS, BYTES = 25, 500, 1_048_576
+
+Steps = tuple[WriteSet, ...]
+"""Write sets in turn; the last is measured, the ones before prepare it."""
+
+_numbers = count()
+
+
+def _name(what: str) -> str:
+    return f"{what}-{next(_numbers):032}"
+
+
+def said(text: str = "x" * 300, *, tags: int = 4, length: int = 12) -> Content:
+    """Say a text under so many tags, each so long."""
+    made = tuple(f"{number:02}{'t' * (length - 2)}" for number in range(tags))
+    return specimens.content(text, tags=made)
+
+
+def record(content: Content | None = None, **changes: Any) -> Record:
+    """Make a new memory of one of some agents."""
+    given = {
+        "content": content or said(),
+        "facet": specimens.facet(),
+        "trust": Trust.APPROVED,
+        "agent_id": f"a{next(_numbers) % AGENTS}",
+        **changes,
+    }
+    return specimens.memory(_name("record"), **given)
+
+
+def keys(made: Record) -> dict[str, Any]:
+    """Claim for a record what a memory claims: its text, and what it is about."""
+    name = made.current.record_id
+    return {"claims": (Claim(f"content/{name}", name), Claim(f"subject/{name}", name))}
+
+
+def created(content: Content | None = None) -> Steps:
+    made = record(content)
+    return (specimens.create(PROJECT, made, **keys(made)),)
+
+
+def updated(content: Content | None = None) -> Steps:
+    """Change the text and so the key that is claimed for it."""
+    made = record(content)
+    name = made.current.record_id
+    changed = specimens.after(made, content=replace(made.current.content, tags=("new", "tags")))
+    write = specimens.write(
+        PROJECT,
+        specimens.put(changed, over=made),
+        claims=(Claim(f"new/{name}", name), Claim(f"subject/{name}", name, name)),
+        releases=(ClaimRelease(f"content/{name}", name),),
+    )
+    return specimens.create(PROJECT, made, **keys(made)), write
+
+
+def superseded(graph: Callable[[], int]) -> Steps:
+    """Replace one decision by another."""
+    old = specimens.decision(_name("decision"), content=said())
+    new = specimens.decision(_name("decision"), content=said())
+    by = new.current.record_id
+    write = specimens.write(
+        PROJECT,
+        specimens.put(specimens.superseded(old, by), over=old),
+        specimens.put(specimens.after(new), over=new),
+        graph_expected=graph(),
+    )
+    return specimens.create(PROJECT, old, new), write
+
+
+def promoted(stream: Callable[[], int], content: Content | None = None) -> Steps:
+    """Make a decision of a proposal, with an effect to deliver and two keys to claim."""
+    asked = specimens.proposal(_name("proposal"), content=content or said())
+    made = specimens.decision(_name("decision"), content=content or said())
+    decided = specimens.after(
+        asked, state=State.PROMOTED, promoted_decision_id=made.current.record_id
+    )
+    write = specimens.write(
+        PROJECT,
+        specimens.put(decided, over=asked),
+        specimens.put(made),
+        effect=specimens.effect(stream() + 1),
+        **keys(made),
+    )
+    return specimens.create(PROJECT, asked), write
+
+
+def batch(content: Content) -> Steps:
+    """Remember twelve things at once."""
+    made = [record(content) for _ in range(BATCH)]
+    claims = tuple(claim for each in made for claim in keys(each)["claims"])
+    return (specimens.create(PROJECT, *made, claims=claims),)
+
+
+def forgotten() -> Steps:
+    """Forget a record and bury the key of its text."""
+    made = record()
+    name = made.current.record_id
+    gone = specimens.after(made, "", state=State.FORGOTTEN)
+    write = specimens.write(
+        PROJECT,
+        specimens.put(gone, over=made),
+        releases=(ClaimRelease(f"subject/{name}", name),),
+        tombstones=(specimens.tombstone(f"content/{name}"),),
+    )
+    return specimens.create(PROJECT, made, **keys(made)), write
+
+
+def imported(char: str, records: int = RECORDS) -> Steps:
+    """Bring a bundle of full size."""
+    text = char * ((BYTES // REVISIONS - 16) // len(char.encode()))
+    chains = []
+    for _ in range(records):
+        chain = [record(said(text, tags=3))]
+        while len(chain) < REVISIONS // records:
+            chain.append(specimens.after(chain[-1]))
+        chains.append(chain)
+    past = tuple(each.current for chain in chains for each in chain[:-1])
+    claims = tuple(claim for chain in chains for claim in keys(chain[-1])["claims"])
+    puts = [specimens.put(chain[-1]) for chain in chains]
+    return (specimens.write(PROJECT, *puts, history=past, claims=claims, transfer_expected=None),)
+
+
+def crowd(heads: int, revisions: int) -> Iterator[WriteSet]:
+    """Give the write sets that fill a project: so many records of so many revisions each."""
+    for _ in range(heads // 100):
+        chains = []
+        for _ in range(100):
+            chain = [record()]
+            while len(chain) < revisions:
+                chain.append(specimens.after(chain[-1], f"text {len(chain)}"))
+            chains.append(chain)
+        past = tuple(each.current for chain in chains for each in chain[:-1])
+        yield specimens.write(PROJECT, *(specimens.put(c[-1]) for c in chains), history=past)
+
+
+def cases(graph: Callable[[], int], stream: Callable[[], int]) -> Mapping[str, Callable[[], Steps]]:
+    """Return what is measured, by name; an import's name says so.
+
+    Args:
+        graph: Gives the decision graph's counter as it is now.
+        stream: Gives the counter of the effects of ``run-1``.
+    """
+    return {
+        "create": created,
+        "create, 32 tags of 64": lambda: created(said(tags=32, length=64)),
+        "create, 40,000 ASCII": lambda: created(said("x" * 40_000)),
+        "create, 40,000 CJK": lambda: created(said(CJK * 40_000)),
+        "create, 40,000 emoji": lambda: created(said(RAINBOW * 40_000)),
+        "create, 40,000 control": lambda: created(said(CONTROL * 40_000)),
+        "update": updated,
+        "update, 32 tags of 64": lambda: updated(said(tags=32, length=64)),
+        "update, 40,000 emoji": lambda: updated(said(RAINBOW * 40_000)),
+        "supersede": lambda: superseded(graph),
+        "promote": lambda: promoted(stream),
+        "promote, 40,000 emoji": lambda: promoted(stream, said(RAINBOW * 40_000)),
+        "forget": forgotten,
+        "batch of 12": lambda: batch(said()),
+        "batch of 12, 32 tags of 64": lambda: batch(said(tags=32, length=64)),
+        "batch of 12, 6,000 emoji": lambda: batch(said(RAINBOW * 6_000)),
+        "batch of 12, 20,000 emoji": lambda: batch(said(RAINBOW * 20_000)),
+        "import, 25 x 20 ASCII": lambda: imported("x"),
+        "import, 25 x 20 CJK": lambda: imported(CJK),
+        "import, 25 x 20 emoji": lambda: imported(RAINBOW),
+        "import, 25 x 20 control": lambda: imported(CONTROL),
+        "import, 1 x 500 ASCII": lambda: imported("x", 1),
+    }
