@@ -196,11 +196,7 @@ async def test_a_user_who_is_gone(redis_backend: RedisBackend) -> None:
         redis_backend.server.execute("ACL", "DELUSER", redis_backend.server.runtime_user)
         await refusals(provider, EVERY)  # the first of them find connections that were closed
         are_unfit(await refusals(provider, EVERY), "rights")
-<<<<<<< HEAD
-        redis_backend.reset_rights()
-=======
         redis_backend.server.set_acl(acl_of(redis_backend.prefix))
->>>>>>> main
         await works(provider)
 
 
