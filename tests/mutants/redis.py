@@ -17,7 +17,7 @@ MUTANTS = (
         file="providers/redis/commit.lua",
         right="demand(not receipt)\n",
         wrong="",
-        tests=(f"{LAWS}[redis-receipts-replay_after_later_updates]",),
+        tests=(f"{LAWS}[redis-receipts-key_other_content_conflicts]",),
     ),
     Mutant(
         name="Redis claims a key that was buried",
@@ -106,8 +106,8 @@ MUTANTS = (
     Mutant(
         name="a lost reply of Redis counts as not sent",
         file="providers/redis/calls.py",
-        right='            raise OutcomeUnknownError("no sound answer to a write that was sent") from error\n',
-        wrong="            raise error\n",
+        right="            if sent.in_doubt:\n",
+        wrong="            if sent.in_doubt and not isinstance(error, ProviderError):\n",
         tests=(f"{LAWS}[redis-faults-timeout_is_unknown]",),
     ),
 )
