@@ -145,7 +145,7 @@ async def test_a_commit_that_nobody_answers_ends_with_the_callers_deadline(
     assert (again.replayed, again.record.revision) == (True, 2)
 
 
-@pytest.mark.parametrize(("way", "step"), [("requests", 100), ("replies", 40)])
+@pytest.mark.parametrize(("way", "step"), [("requests", 100), ("replies", 17)])
 async def test_a_connection_to_the_store_cut_after_any_byte_is_told_truly(
     far: Stand, link: TcpProxy, way: str, step: int
 ) -> None:

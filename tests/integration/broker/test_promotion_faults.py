@@ -117,7 +117,7 @@ async def test_a_failure_inside_of_the_commit_leaves_nothing(stand: Stand, table
     await stand.memory.check_whole()
 
 
-@pytest.mark.parametrize(("way", "step"), [("requests", 250), ("replies", 50)])
+@pytest.mark.parametrize(("way", "step"), [("requests", 250), ("replies", 17)])
 async def test_a_connection_to_the_store_cut_after_any_byte(
     far: Stand, link: TcpProxy, way: str, step: int
 ) -> None:
