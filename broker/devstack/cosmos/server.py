@@ -172,7 +172,7 @@ class CosmosServer:
         arguments = f"--port={port}", f"--owner={os.getpid()}", f"--data={self.data_dir}"
         with self.log_file.open("ab") as log:
             # A group of its own in the same session: Ctrl-C does not reach it, and when the owner
-            # dies while it is frozen the kernel wakes it, with a SIGHUP (see setpgid(2)).
+            # dies while it is frozen the kernel mostly wakes it, with a SIGHUP (see setpgid(2)).
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "broker.devstack.cosmos", *arguments],
                 env=os.environ | {"PYTHONPATH": str(_ROOT)},
