@@ -1,4 +1,4 @@
-"""What is measured: write sets of every sort, and reads of every sort, by the largest they may be."""
+"""What is measured: write sets of every sort, as small as usual and as large as they may be."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -77,7 +77,7 @@ def updated(content: Content | None = None) -> Steps:
     return specimens.create(PROJECT, made, **keys(made)), write
 
 
-def superseded(graph: Callable[[], int]) -> Steps:
+def superseded(graph: Iterator[int]) -> Steps:
     """Replace one decision by another."""
     old = specimens.decision(_name("decision"), content=said())
     new = specimens.decision(_name("decision"), content=said())
@@ -86,12 +86,12 @@ def superseded(graph: Callable[[], int]) -> Steps:
         PROJECT,
         specimens.put(specimens.superseded(old, by), over=old),
         specimens.put(specimens.after(new), over=new),
-        graph_expected=graph(),
+        graph_expected=next(graph),
     )
     return specimens.create(PROJECT, old, new), write
 
 
-def promoted(stream: Callable[[], int], content: Content | None = None) -> Steps:
+def promoted(stream: Iterator[int], content: Content | None = None) -> Steps:
     """Make a decision of a proposal, with an effect to deliver and two keys to claim."""
     asked = specimens.proposal(_name("proposal"), content=content or said())
     made = specimens.decision(_name("decision"), content=content or said())
@@ -102,7 +102,7 @@ def promoted(stream: Callable[[], int], content: Content | None = None) -> Steps
         PROJECT,
         specimens.put(decided, over=asked),
         specimens.put(made),
-        effect=specimens.effect(stream() + 1),
+        effect=specimens.effect(next(stream) + 1),
         **keys(made),
     )
     return specimens.create(PROJECT, asked), write
@@ -157,12 +157,12 @@ def crowd(heads: int, revisions: int) -> Iterator[WriteSet]:
         yield specimens.write(PROJECT, *(specimens.put(c[-1]) for c in chains), history=past)
 
 
-def cases(graph: Callable[[], int], stream: Callable[[], int]) -> Mapping[str, Callable[[], Steps]]:
+def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[[], Steps]]:
     """Return what is measured, by name; an import's name says so.
 
     Args:
-        graph: Gives the decision graph's counter as it is now.
-        stream: Gives the counter of the effects of ``run-1``.
+        graph: Gives the decision graph's counter as each write set that advances it will meet it.
+        stream: Gives that of the effects of ``run-1``.
     """
     return {
         "create": created,
