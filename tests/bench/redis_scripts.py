@@ -32,7 +32,8 @@ from providers.requests import (
     RevisionsRequest,
     SearchRequest,
 )
-from tests.bench.redis_cases import PROJECT, cases, crowd, record
+from tests.bench.redis_cases import PROJECT, cases
+from tests.fixtures.filling import filling, record
 from tests.fixtures.redis import fresh, own_redis
 
 SECONDS = 60.0
@@ -119,7 +120,7 @@ class Meter:
 
 async def measure(server: RedisServer, provider: RedisMemoryProvider, times: int) -> Figures:
     """Fill the project and measure all."""
-    for write in crowd(HEADS, REVISIONS):
+    for write in filling(PROJECT, HEADS, REVISIONS):
         assert await provider.commit(write, timeout=SECONDS) == Committed()
     last = record()
     assert await provider.commit(specimens.create(PROJECT, last), timeout=SECONDS) == Committed()
