@@ -7,6 +7,7 @@ that must go red.
 
 from tests.mutants.cosmos import MUTANTS as COSMOS
 from tests.mutants.mutant import LAWS, Mutant
+from tests.mutants.redis import MUTANTS as REDIS
 
 CHECKS = "tests/unit/authority/test_checks.py"
 ORDER = "tests/unit/services/test_access.py"
@@ -356,4 +357,5 @@ MUTANTS = (
         tests=("tests/integration/store/test_compilations.py",),
     ),
     *COSMOS,
+    *REDIS,
 )

@@ -99,6 +99,17 @@ async def test_fifty_identical_retries(
     assert audit(redis_backend, PROJECT).shelf == await shelf_after([first, write])
 
 
+async def test_fifty_identical_burials(
+    redis_backend: RedisBackend, providers: list[RedisMemoryProvider]
+) -> None:
+    """004-62: also where nothing but the receipt stands in the way of a second time."""
+    write = specimens.write(PROJECT, tombstones=(specimens.tombstone("k"),))
+    outcomes = await met(providers, [write] * CROWD)
+    assert outcomes.count(Committed()) == 1
+    assert outcomes.count(Replayed(write.receipt)) == CROWD - 1
+    assert audit(redis_backend, PROJECT).shelf.transfer == 1
+
+
 async def test_fifty_takers_of_one_key(providers: list[RedisMemoryProvider]) -> None:
     names = [f"r{number}" for number in range(CROWD)]
     writes = [
