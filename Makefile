@@ -11,7 +11,7 @@ help: ## Show the targets
 setup: ## Build .venv from requirements-dev.lock (every other target does it when needed)
 	@scripts/setup
 
-run: setup ## Start a whole broker on this machine: PORT=..., PROVIDER=redis, ARGS='...' are passed on
+run: setup ## Start a whole broker on this machine: PORT=..., PROVIDER=redis or cosmos, ARGS='...' are passed on
 	$(PY) -m broker dev --data .broker-dev$(addprefix -,$(filter-out postgres,$(PROVIDER))) \
 		$(if $(PROVIDER),--provider $(PROVIDER)) $(if $(PORT),--port $(PORT)) $(ARGS)
 

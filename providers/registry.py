@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from providers.address import fault, trust_fault
 from providers.cosmos import options as cosmos_options
+from providers.cosmos.container import definition
 from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.resource import init_resource as init_cosmos
 from providers.interface import IMemoryProvider
@@ -49,6 +50,9 @@ migrate_native = partial(migrate, POSTGRES_TREE)
 
 redis_acl = acl_of
 """Returns what the user that serves Redis may do; in PostgreSQL the migrations grant that."""
+
+cosmos_container = definition
+"""Returns the container that Cosmos DB must have, which an operator makes."""
 
 
 def _made(kind: type[T], given: Mapping[str, Any]) -> T:

@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.fixtures.broker",
     "tests.fixtures.own_broker",
     "tests.fixtures.two_resources",
+    "tests.fixtures.cosmos_account",
     "tests.fixtures.cosmos",
     "tests.fixtures.cosmos_resource",
 ]

@@ -100,7 +100,10 @@ def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
     provider: Annotated[
-        str, typer.Option(help="Where memory is kept: postgres, or redis, which is started too.")
+        str,
+        typer.Option(
+            help="Where memory is kept: postgres, redis, or cosmos, of which a stand-in is started."
+        ),
     ] = "postgres",
 ) -> None:
     """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.

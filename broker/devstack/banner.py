@@ -34,6 +34,19 @@ _UPDATE = {
 }
 _RECORD_ID = "$RECORD_ID"
 
+STAND_IN = """\
+################################################################################
+#  THIS IS NOT AZURE COSMOS DB.
+#  Memory is kept by a stand-in of this repository: a small server that speaks
+#  as much of the protocol as the adapter needs. It proves nothing about:
+#    - speed, request charges, and when an account refuses for being too busy;
+#    - copies, regions, failover, and partitions that grow full or split;
+#    - identities, role assignments, rotated keys and firewalls;
+#    - how the service builds its indexes.
+#  No account was ever tried. broker/devstack/cosmos/__init__.py says the rest.
+################################################################################"""
+"""What a stack says first and last whose memory is in the stand-in for Cosmos DB."""
+
 
 @dataclass(frozen=True)
 class Step:

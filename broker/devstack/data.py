@@ -43,6 +43,7 @@ class DataDirectory:
         keys: The keys of the token issuer.
         postgres: The database server's files.
         redis: The files of the server that keeps memory, where that is Redis.
+        cosmos: The same of the stand-in for Cosmos DB.
         settings: What the broker is started with; written anew at every start.
         records: Replies that the commands of the banner keep for each other.
         memory: The one of them that holds a memory; made beforehand, for its mode to be private.
@@ -59,6 +60,7 @@ class DataDirectory:
         self.keys = self.path / "keys"
         self.postgres = self.path / "postgres"
         self.redis = self.path / "redis"
+        self.cosmos = self.path / "cosmos"
         self.settings = self.path / "broker.toml"
         self.records = self.path / "records"
         self.memory = self.records / "memory.json"

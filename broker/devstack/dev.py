@@ -1,7 +1,7 @@
 """Starts a whole broker on this machine, and stops it again: what ``broker dev`` does.
 
-PostgreSQL, Redis where that keeps memory, the Projects & Config owner, the Events service, the
-broker, in this order; the end is in the other one.
+PostgreSQL, Redis or the stand-in for Cosmos DB where that keeps memory, the Projects & Config
+owner, the Events service, the broker, in this order; the end is in the other one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import asyncpg
 
 from broker.authority.issuers import KeysFile, TrustedIssuer
 from broker.devstack import files, playground, tokens
-from broker.devstack.banner import banner
+from broker.devstack.banner import STAND_IN, banner
+from broker.devstack.cosmos import CosmosError, CosmosServer
 from broker.devstack.data import DataDirectory
 from broker.devstack.database import Place, prepared, provision
 from broker.devstack.errors import DevStackError
 from broker.devstack.events import EventsOptions, EventsServer
-from broker.devstack.memory import MemoryStore, in_postgres, in_redis
+from broker.devstack.memory import MemoryStore, in_cosmos, in_postgres, in_redis
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.owner.document import DocumentInvalidError
 from broker.devstack.owner.model import Document
@@ -65,7 +66,8 @@ async def dev(
     Args:
         data_dir: Where everything is kept, made when it is missing.
         port: The broker's port on the loopback interface; 0 takes a free one.
-        provider: Where memory is kept, by a name of ``Provider``; in Redis, the stack starts one.
+        provider: Where memory is kept, by a name of ``Provider``; the stack starts it.
+            Cosmos DB is a stand-in, and the output begins and ends with that.
         postgres_dsn: The runtime role's URL of a prepared database to use; by default the stack
             starts and prepares one of its own.
         events_dsn: With a given database, the URL of one for the Events service, of the role that
@@ -85,7 +87,7 @@ async def dev(
                 data = DataDirectory(data_dir)
                 start = _Start(data, port, kept_in, product or WiredBroker(), say, stop)
                 await start.run(stack, postgres_dsn, events_dsn)
-        except ServerError as error:
+        except (ServerError, CosmosError) as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
             raise DevStackError(f"cannot go on: {error}") from error
@@ -118,6 +120,7 @@ class _Start:
         stack.enter_context(self._data.locked())
         _require_free(self._port)
         self._data.keep_to(self._provider)
+        self._warn()
         document = self._document()
         issuer = TokenIssuer(self._data.keys)
         with suppress(_StopRequestedError):
@@ -157,13 +160,27 @@ class _Start:
 
     async def _memory(self, stack: AsyncExitStack, place: Place) -> MemoryStore:
         """Starts what keeps memory, unless PostgreSQL does."""
-        if self._provider is Provider.POSTGRES:
-            return in_postgres(place)
+        match self._provider:
+            case Provider.POSTGRES:
+                return in_postgres(place)
+            case Provider.REDIS:
+                return in_redis(await self._redis(stack), place.resource_id)
+            case Provider.COSMOS:
+                return await in_cosmos(await self._cosmos(stack), place.resource_id)
+
+    async def _redis(self, stack: AsyncExitStack) -> RedisServer:
         self._progress("Redis: starting")
         server = await stack.enter_async_context(RedisServer(self._data.redis, acl=redis_acl()))
         stack.callback(self._say, "Redis: stopping")
         self._progress(f"Redis: ready on {server.host}:{server.port}")
-        return in_redis(server, place.resource_id)
+        return server
+
+    async def _cosmos(self, stack: AsyncExitStack) -> CosmosServer:
+        self._progress("Cosmos DB stand-in: starting")
+        server = await stack.enter_async_context(CosmosServer(self._data.cosmos))
+        stack.callback(self._say, "Cosmos DB stand-in: stopping")
+        self._progress(f"Cosmos DB stand-in: ready on {server.endpoint}")
+        return server
 
     async def _owner(self, stack: AsyncExitStack, issuer: TokenIssuer) -> OwnerServer:
         servicer = ProjectsConfigServicer(self._data.playground, issuer.jwks_file)
@@ -210,6 +227,7 @@ class _Start:
             await events.reach(PeerSettings(address=address, plaintext_loopback=True))
         facts = None if events is None else events.address
         self._say(banner(address, self._data, issuer, settings.memory, events=facts))
+        self._warn()
         await self._stopped_or(serving)
         if serving.done():
             raise DevStackError("the broker ended by itself") from serving.exception()
@@ -243,6 +261,11 @@ class _Start:
             await asyncio.wait({stopping, *others}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
+
+    def _warn(self) -> None:
+        """Tells what is no real store."""
+        if self._provider is Provider.COSMOS:
+            self._say(STAND_IN)
 
     def _progress(self, line: str) -> None:
         if self._stop.is_set():

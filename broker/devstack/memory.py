@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from broker.devstack import files
+from broker.devstack.cosmos import CosmosServer
+from broker.devstack.cosmos.containers import make_container
 from broker.devstack.database import GENERATION, Place
 from broker.devstack.provider import LISTINGS, Provider
 from broker.devstack.redis import RedisServer
+from providers.registry import cosmos_container
+
+DATABASE, CONTAINER = "knowledge", "memory"
+"""What they are called on the stand-in for Cosmos DB."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,30 @@ def in_redis(server: RedisServer, resource_id: str) -> MemoryStore:
             "endpoint": server.endpoint,
             "username": server.runtime_user,
             "password": server.runtime_password,
+            "ca_file": str(server.ca_file),
+        },
+    )
+
+
+async def in_cosmos(server: CosmosServer, resource_id: str) -> MemoryStore:
+    """Returns the store in a running stand-in, with its container made where it is missing.
+
+    Account keys have no lesser rights, so the broker has the same one as the operator.
+    """
+    await make_container(server, DATABASE, CONTAINER, cosmos_container())
+    secret, trusted = quote(server.key, safe=""), urlencode({"ca_file": str(server.ca_file)})
+    place = urlsplit(server.endpoint).netloc
+    return MemoryStore(
+        adapter=LISTINGS[Provider.COSMOS].provider_id,
+        where=f"a STAND-IN for Azure Cosmos DB on {server.endpoint}",
+        resource_id=resource_id,
+        generation=GENERATION,
+        address=f"cosmos+https://:{secret}@{place}/{DATABASE}/{CONTAINER}?{trusted}",
+        reached_by={
+            "endpoint": server.endpoint,
+            "database": DATABASE,
+            "container": CONTAINER,
+            "key": server.key,
             "ca_file": str(server.ca_file),
         },
     )

@@ -11,6 +11,7 @@ class Provider(StrEnum):
 
     POSTGRES = "postgres"
     REDIS = "redis"
+    COSMOS = "cosmos"
 
 
 @dataclass(frozen=True)
@@ -31,4 +32,5 @@ class Listing:
 LISTINGS = {
     Provider.POSTGRES: Listing("postgres.native-memory", "native-postgres-memory-v1", "native"),
     Provider.REDIS: Listing("redis.memory", "redis-memory-v1", "platform"),
+    Provider.COSMOS: Listing("cosmos.memory", "cosmos-memory-v1", "platform"),
 }

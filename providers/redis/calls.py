@@ -161,9 +161,9 @@ class Calls:
             await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
         sent.in_doubt = not errors.is_whole(answer)
         payload = self._payload(answer)
-        self._count(payload.pop(0), writes)
         self._cleared = max(self._cleared, doubts)
         sent.in_doubt = True
+        self._count(payload.pop(0), writes)
         check_settings(settings)
         check_loading(loading)
         sent.in_doubt = False

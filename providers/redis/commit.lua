@@ -18,12 +18,40 @@ end
 local receipt = get('receipts', request.receipt)
 demand(not receipt)
 
+local CANDIDATES = {decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true}
+
+local function are_strings(values)
+    for i, each in ipairs(values) do
+        if type(each) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
+-- Of context candidates, and of nothing else: what is listed there is written to.
+local function are_sets(names)
+    if not are_strings(names) then
+        return false
+    end
+    for i, each in ipairs(names) do
+        local first = string.match(each, '^[^/]*/') or each
+        if not CANDIDATES[first] then
+            return false
+        end
+    end
+    return true
+end
+
 local old, heads, bytes = {}, {}, {}
 for i, put in ipairs(request.heads) do
     bytes[i] = count('bytes', put[1])
     local document, head = head_of(put[1])
     if document then
         old[i] = head
+        if not are_sets(head[ENTERED]) or not are_strings(head[TAGS]) then
+            damage = 'a head'
+        end
         heads[#heads + 1] = put[1]
         heads[#heads + 1] = string.format('%d', head[REVISION])
         heads[#heads + 1] = head[REVISION_ID]

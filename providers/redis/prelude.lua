@@ -80,48 +80,19 @@ local RECORD, REVISION, REVISION_ID, AGENT, KIND, STATE, TRUST = 2, 3, 4, 5, 6, 
 local SUPERSEDED, IMPORTANCE, SIZE, ORDER, PLACE, ENTERED, TAGS = 9, 10, 11, 12, 13, 14, 15
 local LISTED, MOVED = 16, 17
 
-local KINDS = {
-    'string', 'string', 'number', 'string', 'string', 'string', 'string', 'string', false, 'number',
-    'number', 'string', 'string', 'table', 'table', 'boolean', 'boolean', 'string',
-}
+local type = type
 
-local CANDIDATES = {decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true}
-
-local function are_strings(values)
-    for i, each in ipairs(values) do
-        if type(each) ~= 'string' then
-            return false
-        end
-    end
-    return true
-end
-
--- Of context candidates, and of nothing else: what is listed there is written to.
-local function are_sets(names)
-    if not are_strings(names) then
-        return false
-    end
-    for i, each in ipairs(names) do
-        local first = string.match(each, '^[^/]*/') or each
-        if not CANDIDATES[first] then
-            return false
-        end
-    end
-    return true
-end
-
+-- Whether it is such that nothing that is done with it can fail. Not a loop: it is asked of every
+-- head that a search passes.
 local function is_head(head)
-    if type(head) ~= 'table' then
-        return false
-    end
-    for i, kind in ipairs(KINDS) do
-        if kind and type(head[i]) ~= kind then
-            return false
-        end
-    end
-    return head[1] == tag and head[REVISION] >= 1
+    return type(head) == 'table' and head[1] == tag
+        and type(head[REVISION]) == 'number' and head[REVISION] >= 1
+        and type(head[REVISION_ID]) == 'string' and type(head[AGENT]) == 'string'
         and (head[SUPERSEDED] == null or type(head[SUPERSEDED]) == 'string')
-        and are_sets(head[ENTERED]) and are_strings(head[TAGS])
+        and type(head[IMPORTANCE]) == 'number' and type(head[SIZE]) == 'number'
+        and type(head[ORDER]) == 'string' and type(head[PLACE]) == 'string'
+        and type(head[ENTERED]) == 'table' and type(head[TAGS]) == 'table'
+        and type(head[LISTED]) == 'boolean' and type(head[MOVED]) == 'boolean'
 end
 
 -- The head of a record as it is kept, and taken apart; nothing when there is none.

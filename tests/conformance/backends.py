@@ -24,7 +24,9 @@ BACKENDS: Mapping[str, Backend] = {
         reference_harness.DECLARATION, lambda _request: reference_harness.ReferenceHarness()
     ),
     "postgres": Backend(postgres_harness.DECLARATION, postgres_harness.from_request),
-    "cosmos (stand-in)": Backend(cosmos_harness.DECLARATION, cosmos_harness.from_request),
+    cosmos_harness.DECLARATION.backend: Backend(
+        cosmos_harness.DECLARATION, cosmos_harness.from_request
+    ),
     **{
         str(flavour): Backend(
             redis_harness.declaration(flavour), redis_harness.from_request(flavour)

@@ -1,8 +1,11 @@
-"""The stand-in for Cosmos DB as a backend: a container for each law, reached through a proxy."""
+"""Cosmos DB as a backend: a container for each law, on the stand-in through a proxy.
+
+Where another account is given, what only the stand-in can do is a gap.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,16 +25,22 @@ from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.rows import pack, unpack
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
+from tests.fixtures.cosmos_account import Account, is_given
 from tests.fixtures.cosmos_proxy import BATCH, CosmosProxy, proxy_to
 from tests.fixtures.cosmos_resource import POLICY, RESOURCE, CosmosResource, cosmos_resource
 from tests.fixtures.process_clock import ProcessClock
 
+ONLY_THERE = frozenset(
+    {StoreFact.DURABLE, StoreFact.FREEZABLE, StoreFact.LOSES_REPLIES, StoreFact.COUNTED}
+)
+FOREIGN = ONLY_THERE if is_given() else frozenset()
+
 DECLARATION = Declaration(
-    backend="cosmos (stand-in)",
+    backend="cosmos (given)" if FOREIGN else "cosmos (stand-in)",
     capabilities=CAPABILITIES,
     absent_capabilities=ABSENT,
-    facts=frozenset(StoreFact),
-    absent_facts={},
+    facts=frozenset(StoreFact) - FOREIGN,
+    absent_facts=dict.fromkeys(FOREIGN, "the given account is not ours to stop or to read along"),
     hazards=MARKER_HAZARDS | {Hazard.PARTITION_KEY, Hazard.TTL, Hazard.INDEX, Hazard.NAME},
     # A batch has at most 100 operations and 2 MB.
     sizes=Sizes(heads=49, keys=96, text_bytes=768 * 1024, record_bytes=256 * 1024),
@@ -42,14 +51,13 @@ COUNTED = ("query", "batch", "create", "replace", "delete", "upsert")
 
 
 class CosmosBench(Bench):
-    """One container, and a provider that reaches it through a proxy."""
+    """One container, and a provider that reaches it, on the stand-in through a proxy."""
 
-    def __init__(self, resource: CosmosResource, proxy: CosmosProxy) -> None:
+    def __init__(self, resource: CosmosResource, proxy: CosmosProxy | None = None) -> None:
         self._resource = resource
-        self._server = resource.server
         self._proxy = proxy
-        endpoint = f"https://127.0.0.1:{proxy.port}"
-        self._provider = CosmosMemoryProvider(resource.options(endpoint=endpoint))
+        way = {} if proxy is None else {"endpoint": f"https://127.0.0.1:{proxy.port}"}
+        self._provider = CosmosMemoryProvider(resource.options(**way))
         self._others: list[CosmosMemoryProvider] = []
         # Not the SDK: who dates requests wrongly is let in by no account.
         self._clock = ProcessClock("providers.cosmos", libraries=False)
@@ -71,26 +79,28 @@ class CosmosBench(Bench):
         return self._others[-1]
 
     async def restart(self) -> None:
-        await asyncio.to_thread(self._server.kill)
-        await asyncio.to_thread(self._server.start)
+        await asyncio.to_thread(self._resource.server.kill)
+        await asyncio.to_thread(self._resource.server.start)
 
     async def freeze(self) -> None:
-        self._server.freeze()
+        self._resource.server.freeze()
 
     async def thaw(self) -> None:
-        self._server.thaw()
+        self._resource.server.thaw()
 
     async def lose_replies(self, *, to_writes: bool = False) -> None:
+        assert self._proxy is not None
         if to_writes:
             self._proxy.lose_replies_from(BATCH)
         else:
             self._proxy.lose_replies()
 
     async def keep_replies(self) -> None:
+        assert self._proxy is not None
         self._proxy.keep_replies()
 
     def round_trips(self) -> int:
-        counts = self._server.control.counts()
+        counts = self._resource.server.control.counts()
         return sum(counts.get(kind, 0) for kind in COUNTED)
 
     async def corrupt(self, project: ProjectKey, record_id: str) -> None:
@@ -132,16 +142,17 @@ class CosmosBench(Bench):
     async def close(self) -> None:
         """Undo faults and close the providers."""
         self._clock.right()
-        self._server.thaw()
+        if not FOREIGN:
+            self._resource.server.thaw()
         for provider in (self._provider, *self._others):
             await provider.close()
 
 
 class CosmosHarness(Harness):
-    """Opens benches on the stand-in of this worker."""
+    """Opens benches on the stand-in of this worker, or in the given account."""
 
-    def __init__(self, server: CosmosServer) -> None:
-        self._server = server
+    def __init__(self, account: Account) -> None:
+        self._account = account
 
     @property
     def declaration(self) -> Declaration:
@@ -149,16 +160,17 @@ class CosmosHarness(Harness):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Bench]:
-        async with cosmos_resource(self._server) as resource:
-            proxy = proxy_to(self._server)
-            async with proxy.listening():
-                bench = CosmosBench(resource, proxy)
-                try:
-                    yield bench
-                finally:
-                    await bench.close()
+        async with AsyncExitStack() as stack:
+            resource = await stack.enter_async_context(cosmos_resource(self._account))
+            proxy = None
+            if isinstance(self._account, CosmosServer):
+                proxy = proxy_to(self._account)
+                await stack.enter_async_context(proxy.listening())
+            bench = CosmosBench(resource, proxy)
+            stack.push_async_callback(bench.close)
+            yield bench
 
 
 def from_request(request: pytest.FixtureRequest) -> Harness:
-    """Make the harness of a test; the stand-in starts with the first."""
-    return CosmosHarness(request.getfixturevalue("cosmos"))
+    """Make the harness of a test; the stand-in, or the emulator, starts with the first."""
+    return CosmosHarness(request.getfixturevalue("given_account" if FOREIGN else "cosmos"))

@@ -42,7 +42,12 @@ def only(name: str) -> dict[str, Any]:
 
 def compose() -> dict[str, Any]:
     """The compose file."""
-    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    return yaml_of(DEPLOY / "compose.yaml")
+
+
+def yaml_of(path: Path) -> dict[str, Any]:
+    """A file that holds one mapping."""
+    found: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return found
 
 

@@ -87,5 +87,5 @@ def test_what_is_no_secret_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="absent"):
+    with pytest.raises(ValidationError, match=r"dsn: .*absent cannot be read: No such file"):
         StoreSettings.model_validate({"dsn_file": tmp_path / "absent"})

@@ -117,7 +117,7 @@ async def test_a_failure_inside_of_the_commit_leaves_nothing(stand: Stand, table
     await stand.memory.check_whole()
 
 
-@pytest.mark.parametrize(("way", "step"), [("requests", 250), ("replies", 50)])
+@pytest.mark.parametrize(("way", "step"), [("requests", 250), ("replies", 17)])
 async def test_a_connection_to_the_store_cut_after_any_byte(
     far: Stand, link: TcpProxy, way: str, step: int
 ) -> None:
@@ -170,16 +170,16 @@ async def test_a_reply_lost_on_the_way_to_the_client(
 
 
 async def test_a_broker_killed_while_it_promotes(
-    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
+    stand: Stand, postgres_database: Database, own_memory: Memory, tmp_path: Path
 ) -> None:
     """004-43, 004-71: killed inside of the commit, and again while it delivers; one receipt."""
     project = stand.project()
-    with own_broker(stand, tmp_path, postgres_database, memory=memory) as own:
+    with own_broker(stand, tmp_path, postgres_database, memory=own_memory) as own:
         async with own.channel() as channel:
             proposal = await proposed(own, channel, project)
-            async with memory.held():
+            async with own_memory.held():
                 promoting = asyncio.create_task(promote(own, channel, project, proposal))
-                await memory.blocked()
+                await own_memory.blocked()
                 own.broker.kill()
                 assert isinstance(await promoting, Refused)
         own.broker.start()
@@ -191,11 +191,11 @@ async def test_a_broker_killed_while_it_promotes(
             own.broker.kill()
             assert isinstance(await promoting, Refused)
         (kept,) = await effects(own, project)
-        await memory.check_whole()
+        await own_memory.check_whole()
         del stand.events.scripts[project]
         own.broker.start()
         async with own.channel() as channel:
             reply = await settled(own, channel, project, proposal)
     assert reply.replayed
     assert reply.receipt_id in kept
-    await memory.check_whole()
+    await own_memory.check_whole()

@@ -42,21 +42,15 @@ def put(**options: Any) -> Callable[[dict[str, Any]], None]:
 
 OPTIONS: Final[dict[str, tuple[Callable[[dict[str, Any]], None], tuple[str, ...]]]] = {
     "in_plaintext": (put(endpoint="redis://localhost:6379"), ("endpoint", "rediss://host:port")),
-    "without_a_port": (put(endpoint="rediss://localhost"), ("endpoint", "rediss://host:port")),
     "a_password_in_the_address": (
         put(endpoint=f"rediss://broker:{PASSWORD}@localhost:6379"),
         ("endpoint",),
     ),
     "a_user_without_a_password": (put(password=None), ("username", "password")),
     "a_password_alone": (put(username=None, password=PASSWORD), ("username", "password")),
-    "another_database_than_there_is": (put(database=16), ("database",)),
-    "no_generation": (put(generation=None), ("generation",)),
     "an_option_of_another_adapter": (put(lock_ms=50), ("lock_ms",)),
     "authorities_that_are_absent": (put(ca_file="absent.pem"), ("ca_file", "absent.pem")),
     "a_wrong_password": (put(password=PASSWORD), ("password",)),
-    "a_user_that_is_not_there": (put(username="somebody"), ("user",)),
-    "another_generation": (put(generation=2), ("generation",)),
-    "another_resource": (put(resource_id="another"), ("resource id",)),
     "a_prefix_without_a_marker": (put(key_prefix="stand:nothing"), ("marker",)),
     "a_prefix_of_others": (put(key_prefix="elsewhere"), ("right",)),
 }

@@ -86,12 +86,12 @@ class Relay:
 
 @pytest.fixture
 async def relay(
-    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
+    stand: Stand, postgres_database: Database, own_memory: Memory, tmp_path: Path
 ) -> AsyncIterator[Relay]:
     """Everything healthy, and nothing accepted yet."""
     with (
         site_beside(stand, tmp_path, postgres_database) as site,
-        own_broker(stand, tmp_path, postgres_database, site.into, memory=memory) as own,
+        own_broker(stand, tmp_path, postgres_database, site.into, memory=own_memory) as own,
     ):
         site.start(own.broker.address)
         async with own.channel() as channel:

@@ -64,11 +64,11 @@ class Pair:
 
 @pytest.fixture
 async def pair(
-    stand: Stand, postgres_database: Database, memory: Memory, tmp_path: Path
+    stand: Stand, postgres_database: Database, own_memory: Memory, tmp_path: Path
 ) -> AsyncIterator[Pair]:
     """Both of them serve one project."""
     project = stand.project()
-    serving = partial(own_broker, stand, database=postgres_database, memory=memory)
+    serving = partial(own_broker, stand, database=postgres_database, memory=own_memory)
     for name in ("late", "early"):
         (tmp_path / name).mkdir()
     with (
@@ -79,7 +79,7 @@ async def pair(
             yield Pair(Desk(early, other, project), Desk(late, one, project))
 
 
-async def test_revisions_keep_their_order(pair: Pair, memory: Memory) -> None:
+async def test_revisions_keep_their_order(pair: Pair, own_memory: Memory) -> None:
     """004-52, 004-55: an hour ahead, then an hour behind: later is later, and found first."""
     made = await pair.call(
         pair.late, "CreateRecord", idempotency_key="made", content="written an hour from now"
@@ -99,7 +99,7 @@ async def test_revisions_keep_their_order(pair: Pair, memory: Memory) -> None:
         before = record.update_time.ToMicroseconds()
         record = reply.record
         assert record.update_time.ToMicroseconds() > before
-    await memory.check_whole()
+    await own_memory.check_whole()
 
 
 @pytest.mark.memories("postgres", "redis")

@@ -149,7 +149,7 @@ def test_what_does_not_go_together_is_told_in_one_line(
     unknown = Stack(directory, 0, "", "--provider", "mongo", real=True)
     assert unknown.end() == 1
     (line,) = unknown.output
-    assert line == "broker: --provider: there is no 'mongo'; there are: postgres, redis"
+    assert line == "broker: --provider: there is no 'mongo'; there are: postgres, redis, cosmos"
     given = Stack(
         directory,
         0,

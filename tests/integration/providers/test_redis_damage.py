@@ -100,8 +100,7 @@ class Store:
 
     async def seed(self) -> None:
         """Store two records with histories, two effects, a claim and a tombstone."""
-        self.run("FLUSHALL")
-        self.backend.mark()
+        self.backend.empty()
         for each in SEEDS:
             await self.provider.commit(each, timeout=SECONDS)
         await acquire(self.provider, PROJECT, EFFECTS[0], lease_ms=1)
@@ -139,7 +138,7 @@ async def test_what_is_whole_is_served(store: Store) -> None:
     assert await store.refused() == set()
 
 
-OTHERS = [None, True, 0, -1, 7, 1.5, 1e300, "qxqx", "", ["qxqx"], [7], [], {"qxqx": 1}]
+OTHERS = [None, True, 0, -1, 7, 1.5, 1e300, "qxqx", "", ["qxqx"], [True], [], {"qxqx": 1}]
 SHORT = [b"", b"x", b"null", b"7", b'"qxqx"', b"[]", b"{}", b'{"1":2}', b"[[[[", b"\xff\0"]
 
 
@@ -284,6 +283,14 @@ async def test_documents_that_stand_in_for_others(store: Store) -> None:
         assert await store.refused({**ON_EFFECTS, **ON_HEADS}) >= expected, (key, value)
         await store.seed()
     assert await store.refused() == set()
+
+
+async def test_another_effect_is_not_leased(store: Store) -> None:
+    """004-42, 004-44: an effect that stands in for another is not taken, nor given back."""
+    store.put("effects", EFFECTS[0].receipt_id, store.get("effects", EFFECTS[1].receipt_id))
+    before = store.backend.kept()
+    assert await store.refused(ON_EFFECTS) == ON_EFFECT
+    assert store.backend.kept() == before
 
 
 async def test_keys_of_another_type(store: Store) -> None:

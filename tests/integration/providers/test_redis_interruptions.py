@@ -128,14 +128,14 @@ async def test_a_large_commit_cut_while_it_is_sent(
         assert len(audit(redis_backend, PROJECT).shelf.receipts) == is_whole
         settled = await commit(provider, write)
         assert settled == (Replayed(write.receipt) if is_whole else Committed())
-        redis_backend.server.execute("FLUSHALL")
-        redis_backend.mark()
+        redis_backend.empty()
 
 
 def settings_length(provider: RedisMemoryProvider) -> int:
-    """Return how many bytes follow a script: the command that reads settings."""
+    """Return how many bytes follow a script that writes: what it cannot see for itself."""
     (link,) = provider._calls.connections._idle
-    return len(b"".join(link.connection.pack_command(*link.settings)))
+    following = [link.settings, *provider._calls._loading_questions(link)]
+    return len(b"".join(link.connection.pack_commands(following)))
 
 
 def large(project: ProjectKey) -> WriteSet:

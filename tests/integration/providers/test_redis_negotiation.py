@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from broker.devstack.processes.errors import ServerError
 from providers.conformance import specimens
 from providers.conformance.steps import SECONDS, load
 from providers.errors import (
@@ -64,6 +65,16 @@ def own(command: str, name: str, *words: str) -> Act:
     return lambda backend: backend.server.execute(command, key(backend, name), *words)
 
 
+def evict(backend: RedisBackend) -> None:
+    """Let the server evict somebody else's key, and be as it should again."""
+    run("SET", "cache", "x", "EX", "1000")(backend)
+    run("CONFIG", "SET", "maxmemory-policy", "volatile-ttl", "maxmemory", "1")(backend)
+    with pytest.raises(ServerError, match="maxmemory"):
+        run("SET", "any", "thing")(backend)
+    run("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "0")(backend)
+    assert backend.server.execute("EXISTS", "cache") == 0
+
+
 POLICIES = [
     f"{among}-{how}"
     for among in ("allkeys", "volatile")
@@ -81,6 +92,9 @@ HAZARDS = {
     **{
         policy: setting("eviction", "maxmemory-policy", policy, "noeviction") for policy in POLICIES
     },
+    "keys that were evicted before": Hazard(
+        "eviction", evict, run("CONFIG", "RESETSTAT"), words="evicted"
+    ),
     "a replica": Hazard(
         "replica",
         run("REPLICAOF", "127.0.0.1", "1"),

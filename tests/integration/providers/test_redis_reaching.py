@@ -14,6 +14,7 @@ from broker.devstack.redis import Flavour
 from providers.conformance.steps import SECONDS
 from providers.errors import ProviderTimeoutError, ProviderUnavailableError
 from providers.redis.provider import RedisMemoryProvider
+from providers.redis.rights import acl_of
 from tests.fixtures.redis import RedisBackend, own_redis
 from tests.fixtures.redis_proxy import RedisProxy, client_tls
 from tests.integration.providers.redis_calls import (
@@ -195,8 +196,7 @@ async def test_a_user_who_is_gone(redis_backend: RedisBackend) -> None:
         redis_backend.server.execute("ACL", "DELUSER", redis_backend.server.runtime_user)
         await refusals(provider, EVERY)  # the first of them find connections that were closed
         are_unfit(await refusals(provider, EVERY), "rights")
-        redis_backend.reset()
-        redis_backend.mark()
+        redis_backend.server.set_acl(acl_of(redis_backend.prefix))
         await works(provider)
 
 

@@ -91,8 +91,7 @@ class Ears:
             await self.hear(call(asked))
 
     async def seed(self) -> None:
-        self.run("FLUSHALL")
-        self.backend.mark()
+        self.backend.empty()
         await self.provider.commit(MADE, timeout=SECONDS)
         await acquire(self.provider, PROJECT, EFFECT, lease_ms=1)
 
@@ -196,6 +195,7 @@ async def provoke_damage(ears: Ears) -> None:
             await ears.hear_all()
         ears.run("DEL", ears.base + name)
         await ears.hear_all()
+        await ears.seed()
         ears.run("DEL", ears.base + name)
         ears.run("RPUSH", ears.base + name, CANARY)
         await ears.hear_all()

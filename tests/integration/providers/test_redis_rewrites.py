@@ -11,7 +11,11 @@ import pytest
 from broker.devstack.redis import Flavour
 from providers.conformance import specimens
 from providers.conformance.steps import SECONDS, load
-from providers.errors import NegotiationRefusedError, OutcomeUnknownError
+from providers.errors import (
+    NegotiationRefusedError,
+    OutcomeUnknownError,
+    ResourceMismatchError,
+)
 from providers.model import ProjectKey
 from providers.redis.provider import RedisMemoryProvider
 from providers.requests import Committed, Replayed
@@ -123,3 +127,26 @@ async def test_default_user_that_loses_its_rights(
             backend.server.execute("ACL", "SETUSER", "default", "off", "~*", "&*", "+@all")
             await provider.close()
             await late.close()
+
+
+async def test_store_that_was_emptied(redis_backend: RedisBackend) -> None:
+    """004-44, 004-45: whoever saw more writes than there are says so; the marker alone proves less.
+
+    Somebody who saw none cannot know.
+    """
+    provider, late = (RedisMemoryProvider(redis_backend.options()) for _ in range(2))
+    try:
+        made = specimens.create(PROJECT, specimens.memory("r1"))
+        for write in (made, specimens.create(PROJECT, specimens.memory("r2"))):
+            assert await provider.commit(write, timeout=SECONDS) == Committed()
+        redis_backend.server.execute("FLUSHALL")
+        redis_backend.mark()
+        for _ in range(2):
+            with pytest.raises(ResourceMismatchError, match="fewer writes"):
+                await load(provider, PROJECT, "r1")
+        with pytest.raises(OutcomeUnknownError):
+            await provider.commit(made, timeout=SECONDS)
+        assert dict((await load(late, PROJECT)).heads) == {}
+    finally:
+        await provider.close()
+        await late.close()

@@ -203,6 +203,8 @@ async def test_an_ordinary_rewrite(flavour: Flavour) -> None:
         backend = with_a_base(server)
         seer = RedisMemoryProvider(backend.options())
         await works(seer)
+        for number in range(65):
+            server.execute("SET", f"large-{number}", "x" * 1024 * 1024)
         server.execute("BGREWRITEAOF")
         assert backend.is_rewriting()
         await works(seer)

@@ -231,9 +231,9 @@ def test_the_registry_names_the_option() -> None:
     opened = adapter("redis.memory").open
     with pytest.raises(ValueError, match="the option database"):
         opened(GIVEN | {"database": "0"})
-    with pytest.raises(TypeError, match="databse"):
+    with pytest.raises(ValueError, match="no option databse"):
         opened(GIVEN | {"databse": 0})
-    with pytest.raises(TypeError, match="generation"):
+    with pytest.raises(ValueError, match="generation is missing"):
         opened({name: value for name, value in GIVEN.items() if name != "generation"})
 
 
