@@ -3,9 +3,10 @@
 --
 -- request.receipt  the field of the receipt; ARGV[6] is the receipt
 -- request.effect   {receipt id, run, sequence, the effect} or null
--- request.heads    {record id, expected revision or 0, expected revision id, head, search text,
---                   bytes that its new revisions add, links they have}
--- request.revisions  {field, revision id}; their documents are ARGV[7] and on
+-- request.heads    {record id, expected revision or 0, expected revision id, bytes that its new
+--                   revisions add, links they have}
+-- request.revisions  {field, revision id}; their documents are ARGV[7] and on, and behind them for
+--                   each head it and its search text, which is empty where nobody finds it
 -- request.keys     {key, 'claim' | 'release' | 'bury' | '', record id, held by or null, whether a
 --                   tombstone is in the way, what the key is to hold}
 -- request.counters {name, expected or null}
@@ -60,13 +61,26 @@ for i, put in ipairs(request.heads) do
     end
 end
 
-local used = {}
-for i, revision in ipairs(request.revisions) do
-    if redis.call('HEXISTS', key('revision_ids'), revision[2]) == 1 then
-        used[#used + 1] = revision[2]
-        open = false
+-- As many values as one command is given: Lua holds a few thousand.
+local MANY = 1000
+local function in_parts(values, run)
+    for first = 1, #values, MANY do
+        run(first, unpack(values, first, math.min(first + MANY - 1, #values)))
     end
 end
+
+local used, ids = {}, {}
+for i, revision in ipairs(request.revisions) do
+    ids[i] = revision[2]
+end
+in_parts(ids, function(first, ...)
+    for i, found in ipairs(redis.call('HMGET', key('revision_ids'), ...)) do
+        if found then
+            used[#used + 1] = ids[first + i - 1]
+            open = false
+        end
+    end
+end)
 
 -- A key holds 'r' and a record id, or 't' and a tombstone.
 local holders, held = {}, {}
@@ -89,64 +103,92 @@ for i, asked in ipairs(request.counters) do
 end
 
 local effect = request.effect
-local is_told = effect ~= null and redis.call('HEXISTS', key('effects'), effect[1]) or 0
+local is_told = effect ~= null and get('effects', effect[1]) and 1 or 0
 demand(is_told == 0)
 
 if damage or not open then
     return answer('refused', receipt, holders, counters, heads, used, is_told)
 end
 
--- Every key that is to be written, so that a key of another type stops all of it.
-local types, sets = {}, {}
-local function expect(kind, name)
+-- What is to be written, by command and key: each is sent once, however many values it takes.
+local KINDS = {HSET = 'hash', HDEL = 'hash', ZREM = 'zset', ZADD = 'zset'}
+local writes_of, types = {HSET = {}, HDEL = {}, ZREM = {}, ZADD = {}}, {}
+local function later(command, name, first, second)
+    local kind = KINDS[command]
     if types[name] and types[name] ~= kind then
         damage = 'a head'
     end
     types[name] = kind
-    return key(name)
+    local values = writes_of[command][name] or {}
+    writes_of[command][name] = values
+    values[#values + 1] = first
+    values[#values + 1] = second
 end
-local function in_order(head, record_id, change)
-    local member = head[ORDER] .. record_id
+local function leave(name, member)
+    later('ZREM', name, member)
+end
+local function enter(name, member)
+    later('ZADD', name, 0, member)
+end
+local function in_order(head, change)
+    local member, agent = head[ORDER] .. head[RECORD], head[AGENT]
     if head[LISTED] then
-        local agent = head[AGENT]
         change('order', member)
         change('order/' .. agent, member)
         for i, tagged in ipairs(head[TAGS]) do
-            change('tagged/' .. tagged, member)
-            change(string.format('tagged-by/%d/%s/%s', #agent, agent, tagged), member)
+            change('tagged', tagged .. '\0' .. member)
+            change('tagged/' .. agent, tagged .. '\0' .. member)
         end
     end
     if head[MOVED] then
-        change('moved/' .. head[AGENT], record_id)
+        change('moved/' .. agent, head[RECORD])
     end
     for i, name in ipairs(head[ENTERED]) do
-        change(name, head[PLACE] .. record_id)
-    end
-end
-local function later(command)
-    return function(name, member)
-        sets[#sets + 1] = {command, expect('zset', name), member}
+        change(name, head[PLACE] .. head[RECORD])
     end
 end
 
-local leave, enter = later('ZREM'), later('ZADD')
+local at = 6
+for i, revision in ipairs(request.revisions) do
+    at = at + 1
+    later('HSET', 'revisions', revision[1], ARGV[at])
+    later('HSET', 'revision_ids', revision[2], '')
+end
 for i, put in ipairs(request.heads) do
+    local head, text = ARGV[at + 1], ARGV[at + 2]
+    at = at + 2
     if old[i] then
-        in_order(old[i], put[1], leave)
+        in_order(old[i], leave)
     end
-    in_order(cjson.decode(put[4]), put[1], enter)
-    for _, target in ipairs(put[7]) do
-        expect('hash', 'links/' .. put[1])
+    in_order(cjson.decode(head), enter)
+    later('HSET', 'heads', put[1], head)
+    if text == '' then
+        later('HDEL', 'texts', put[1])
+    else
+        later('HSET', 'texts', put[1], text)
+    end
+    later('HSET', 'bytes', put[1], string.format('%.0f', bytes[i] + put[4]))
+    for _, target in ipairs(put[5]) do
+        later('HSET', 'links/' .. put[1], target, '')
     end
 end
-local hashes = {'receipts', 'heads', 'texts', 'revisions', 'revision_ids', 'bytes', 'keys', 'counters'}
-for i, name in ipairs(hashes) do
-    expect('hash', name)
+for i, asked in ipairs(request.keys) do
+    if asked[2] == 'claim' or asked[2] == 'bury' then
+        later('HSET', 'keys', asked[1], asked[6])
+    elseif asked[2] == 'release' and held[i] == 'r' .. asked[3] then
+        later('HDEL', 'keys', asked[1])
+    end
+end
+for i, asked in ipairs(request.counters) do
+    later('HSET', 'counters', asked[1], string.format('%.0f', values[i] + 1))
 end
 if effect ~= null then
-    expect('hash', 'effects')
-    expect('zset', 'pending/' .. effect[2])
+    later('HSET', 'effects', effect[1], effect[4])
+    later('ZADD', 'pending/' .. effect[2], effect[3], effect[1])
 end
+
+-- A key of another type stops all of it.
+types.receipts = 'hash'
 for name, kind in pairs(types) do
     local found = redis.call('TYPE', key(name)).ok
     if found ~= kind and found ~= 'none' then
@@ -164,42 +206,13 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
 redis.call('ZREM', key('order'), '')
 redis.call('HDEL', key('receipts'), request.receipt)
 
-for i, put in ipairs(request.heads) do
-    redis.call('HSET', key('heads'), put[1], put[4])
-    if put[5] == null then
-        redis.call('HDEL', key('texts'), put[1])
-    else
-        redis.call('HSET', key('texts'), put[1], put[5])
+-- A member that stays leaves first.
+for _, command in ipairs({'HSET', 'HDEL', 'ZREM', 'ZADD'}) do
+    for name, given in pairs(writes_of[command]) do
+        in_parts(given, function(first, ...)
+            redis.call(command, key(name), ...)
+        end)
     end
-    redis.call('HSET', key('bytes'), put[1], string.format('%.0f', bytes[i] + put[6]))
-    for _, target in ipairs(put[7]) do
-        redis.call('HSET', key('links/' .. put[1]), target, '')
-    end
-end
-for i, revision in ipairs(request.revisions) do
-    redis.call('HSET', key('revisions'), revision[1], ARGV[6 + i])
-    redis.call('HSET', key('revision_ids'), revision[2], '')
-end
-for i, set in ipairs(sets) do
-    if set[1] == 'ZADD' then
-        redis.call('ZADD', set[2], 0, set[3])
-    else
-        redis.call('ZREM', set[2], set[3])
-    end
-end
-for i, asked in ipairs(request.keys) do
-    if asked[2] == 'claim' or asked[2] == 'bury' then
-        redis.call('HSET', key('keys'), asked[1], asked[6])
-    elseif asked[2] == 'release' and held[i] == 'r' .. asked[3] then
-        redis.call('HDEL', key('keys'), asked[1])
-    end
-end
-for i, asked in ipairs(request.counters) do
-    redis.call('HSET', key('counters'), asked[1], string.format('%.0f', values[i] + 1))
-end
-if effect ~= null then
-    redis.call('HSET', key('effects'), effect[1], effect[4])
-    redis.call('ZADD', key('pending/' .. effect[2]), effect[3], effect[1])
 end
 -- Last, so that nothing is taken for done that is not.
 redis.call('HSET', key('receipts'), request.receipt, ARGV[6])

@@ -95,41 +95,45 @@ def encode(write_set: WriteSet) -> Call:
 def _encode(write_set: WriteSet) -> Call:
     tag = keys.tag_of(keys.project_digest(write_set.project))
     receipt = write_set.receipt
-    revisions = _revisions(write_set)
+    revisions = (*write_set.history, *(put.record.current for put in write_set.heads))
+    chains: dict[str, list[Revision]] = {}
+    for each in revisions:
+        chains.setdefault(each.record_id, []).append(each)
     request = {
         "receipt": keys.receipt_field(receipt.key.actor_fingerprint, receipt.key.idempotency_key),
         "effect": _effect(write_set, tag),
-        "heads": [_head(write_set, put, tag) for put in write_set.heads],
+        "heads": [
+            _head(write_set, put, chains[put.record.current.record_id]) for put in write_set.heads
+        ],
         "revisions": [(_field(each), each.revision_id) for each in revisions],
         "keys": [(key, *asked) for key, asked in _asked_keys(write_set).items()],
         "counters": list(expected_counters(write_set).items()),
     }
     documents = [to_json((tag, *receipt_document(receipt)))]
     documents += [revision_document(tag, each) for each in revisions]
+    for put in write_set.heads:
+        documents += [head_document(tag, put.record), _text(put.record.current)]
     return project_call(Script.COMMIT, write_set.project, request, documents)
-
-
-def _revisions(write_set: WriteSet) -> tuple[Revision, ...]:
-    return (*write_set.history, *(put.record.current for put in write_set.heads))
 
 
 def _field(revision: Revision) -> str:
     return keys.revision_field(RevisionRef(revision.record_id, revision.revision))
 
 
-def _head(write_set: WriteSet, put: HeadPut, tag: str) -> tuple[object, ...]:
-    now = put.record.current
-    new = [each for each in _revisions(write_set) if each.record_id == now.record_id]
-    links = {each.superseded_by_record_id for each in new} - {None}
+def _head(write_set: WriteSet, put: HeadPut, chain: Sequence[Revision]) -> tuple[object, ...]:
+    links = {each.superseded_by_record_id for each in chain} - {None}
     return (
-        now.record_id,
+        put.record.current.record_id,
         put.expected_revision or 0,
         "" if put.expected_revision is None else expected_revision_id(write_set, put),
-        head_document(tag, put.record).decode(),
-        None if now.state is State.FORGOTTEN else search_text(now.content),
-        sum(map(size_of, new)),
+        sum(map(size_of, chain)),
         sorted(map(str, links)),
     )
+
+
+def _text(now: Revision) -> bytes:
+    """Return what is searched of a head; never empty but where it is not searched."""
+    return b"" if now.state is State.FORGOTTEN else search_text(now.content).encode()
 
 
 def _effect(write_set: WriteSet, tag: str) -> tuple[object, ...] | None:

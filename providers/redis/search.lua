@@ -5,19 +5,21 @@ local HEADS, BYTES, STEP = 500, 1048576, 100
 -- A text costs its length, and as much again for each so many bytes that are looked for in it.
 local NEEDLE = 64
 
+-- The set to walk, and what all of its members begin with that are walked: the tag that fewest have.
 local function smallest()
-    local agent, found, least = request.agent, nil, nil
+    local whose = request.agent == null and '' or '/' .. request.agent
+    local tag, least
     for i, tagged in ipairs(request.tags) do
-        local name = 'tagged/' .. tagged
-        if agent ~= null then
-            name = string.format('tagged-by/%d/%s/%s', #agent, agent, tagged)
-        end
-        local size = redis.call('ZCARD', key(name))
+        local first, last = '[' .. tagged .. '\0', '(' .. tagged .. '\1'
+        local size = redis.call('ZLEXCOUNT', key('tagged' .. whose), first, last)
         if not least or size < least then
-            found, least = name, size
+            tag, least = tagged, size
         end
     end
-    return found or (agent == null and 'order' or 'order/' .. agent)
+    if tag then
+        return key('tagged' .. whose), tag .. '\0', '(' .. tag .. '\1'
+    end
+    return key('order' .. whose), '', '+'
 end
 
 local function listed(values, value)
@@ -58,7 +60,18 @@ local function fits(head)
         and (request.text == null or has_text(head[RECORD]))
 end
 
-local set, low = key(smallest()), request.low
+local set, begin, last = smallest()
+-- A bound of the order, as one of the set.
+local function bound(given)
+    if given == '+' then
+        return last
+    elseif given == '-' then
+        return begin == '' and given or '[' .. begin
+    end
+    return string.sub(given, 1, 1) .. begin .. string.sub(given, 2)
+end
+
+local low, high = request.low, bound(request.high)
 local found, bytes, walked, more, done = {}, request.used, 0, 0, false
 
 local function take(document, head)
@@ -80,16 +93,17 @@ local function take(document, head)
 end
 
 while not done and not damage and walked < HEADS and read < BYTES do
-    local members = redis.call('ZRANGEBYLEX', set, low, request.high, 'LIMIT', 0, STEP)
+    local members = redis.call('ZRANGEBYLEX', set, bound(low), high, 'LIMIT', 0, STEP)
     for i, member in ipairs(members) do
-        local document, head = head_of(string.sub(member, 17))
+        local place = string.sub(member, #begin + 1)
+        local document, head = head_of(string.sub(place, 17))
         read = read + #(document or '')
-        if not document or head[ORDER] .. head[RECORD] ~= member then
+        if not document or head[ORDER] .. head[RECORD] ~= place then
             damage = 'an index'
         elseif fits(head) then
             take(document, head)
         end
-        low = '(' .. member
+        low = '(' .. place
         walked = walked + 1
         if done or damage or read >= BYTES then
             break

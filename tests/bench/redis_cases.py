@@ -1,8 +1,7 @@
-"""What is measured: write sets and reads of every sort, by the largest that they may be."""
+"""What is measured: write sets of every sort, as small as usual and as large as they may be."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from providers.conformance import specimens
@@ -13,12 +12,11 @@ from providers.model import (
     ProjectKey,
     Record,
     State,
-    Trust,
     WriteSet,
 )
+from tests.fixtures.filling import fresh_name, record, said
 
 PROJECT = ProjectKey("tenant-a", "atlas")
-AGENTS = 20
 RAINBOW, CJK, CONTROL = "\U0001f308", "\u77e5", "\u0001"
 BATCH = 12
 # 004-83
@@ -26,30 +24,6 @@ RECORDS, REVISIONS, BYTES = 25, 500, 1_048_576
 
 Steps = tuple[WriteSet, ...]
 """Write sets in turn; the last is measured, the ones before prepare it."""
-
-_numbers = count()
-
-
-def _name(what: str) -> str:
-    return f"{what}-{next(_numbers):032}"
-
-
-def said(text: str = "x" * 300, *, tags: int = 4, length: int = 12) -> Content:
-    """Say a text under so many tags, each so long."""
-    made = tuple(f"{number:02}{'t' * (length - 2)}" for number in range(tags))
-    return specimens.content(text, tags=made)
-
-
-def record(content: Content | None = None, **changes: Any) -> Record:
-    """Make a new memory of one of some agents."""
-    given = {
-        "content": content or said(),
-        "facet": specimens.facet(),
-        "trust": Trust.APPROVED,
-        "agent_id": f"a{next(_numbers) % AGENTS}",
-        **changes,
-    }
-    return specimens.memory(_name("record"), **given)
 
 
 def keys(made: Record) -> dict[str, Any]:
@@ -77,24 +51,24 @@ def updated(content: Content | None = None) -> Steps:
     return specimens.create(PROJECT, made, **keys(made)), write
 
 
-def superseded(graph: Callable[[], int]) -> Steps:
+def superseded(graph: Iterator[int]) -> Steps:
     """Replace one decision by another."""
-    old = specimens.decision(_name("decision"), content=said())
-    new = specimens.decision(_name("decision"), content=said())
+    old = specimens.decision(fresh_name("decision"), content=said())
+    new = specimens.decision(fresh_name("decision"), content=said())
     by = new.current.record_id
     write = specimens.write(
         PROJECT,
         specimens.put(specimens.superseded(old, by), over=old),
         specimens.put(specimens.after(new), over=new),
-        graph_expected=graph(),
+        graph_expected=next(graph),
     )
     return specimens.create(PROJECT, old, new), write
 
 
-def promoted(stream: Callable[[], int], content: Content | None = None) -> Steps:
+def promoted(stream: Iterator[int], content: Content | None = None) -> Steps:
     """Make a decision of a proposal, with an effect to deliver and two keys to claim."""
-    asked = specimens.proposal(_name("proposal"), content=content or said())
-    made = specimens.decision(_name("decision"), content=content or said())
+    asked = specimens.proposal(fresh_name("proposal"), content=content or said())
+    made = specimens.decision(fresh_name("decision"), content=content or said())
     decided = specimens.after(
         asked, state=State.PROMOTED, promoted_decision_id=made.current.record_id
     )
@@ -102,7 +76,7 @@ def promoted(stream: Callable[[], int], content: Content | None = None) -> Steps
         PROJECT,
         specimens.put(decided, over=asked),
         specimens.put(made),
-        effect=specimens.effect(stream() + 1),
+        effect=specimens.effect(next(stream) + 1),
         **keys(made),
     )
     return specimens.create(PROJECT, asked), write
@@ -144,25 +118,12 @@ def imported(char: str, records: int = RECORDS) -> Steps:
     return (specimens.write(PROJECT, *puts, history=past, claims=claims, transfer_expected=None),)
 
 
-def crowd(heads: int, revisions: int) -> Iterator[WriteSet]:
-    """Give the write sets that fill a project: so many records of so many revisions each."""
-    for _ in range(heads // 100):
-        chains = []
-        for _ in range(100):
-            chain = [record()]
-            while len(chain) < revisions:
-                chain.append(specimens.after(chain[-1], f"text {len(chain)}"))
-            chains.append(chain)
-        past = tuple(each.current for chain in chains for each in chain[:-1])
-        yield specimens.write(PROJECT, *(specimens.put(c[-1]) for c in chains), history=past)
-
-
-def cases(graph: Callable[[], int], stream: Callable[[], int]) -> Mapping[str, Callable[[], Steps]]:
+def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[[], Steps]]:
     """Return what is measured, by name; an import's name says so.
 
     Args:
-        graph: Gives the decision graph's counter as it is now.
-        stream: Gives the counter of the effects of ``run-1``.
+        graph: Gives the decision graph's counter as each write set that advances it will meet it.
+        stream: Gives that of the effects of ``run-1``.
     """
     return {
         "create": created,

@@ -2,7 +2,10 @@
 
 from tests.mutants.mutant import LAWS, Mutant
 
-REWRITES = "tests/integration/providers/test_redis_rewrites.py"
+HERE = "tests/integration/providers/"
+COMMIT, DELIVER = "providers/redis/commit.lua", "providers/redis/deliver.lua"
+CALLS, CONNECTIONS = "providers/redis/calls.py", "providers/redis/connections.py"
+REWRITES = f"{HERE}test_redis_rewrites.py"
 
 MUTANTS = (
     Mutant(
@@ -36,7 +39,7 @@ MUTANTS = (
     Mutant(
         name="Redis leaves a head where it stood in the order",
         file="providers/redis/commit.lua",
-        right="        in_order(old[i], put[1], leave)\n",
+        right="        in_order(old[i], leave)\n",
         wrong="",
         tests=(f"{LAWS}[redis-searching-pages_join_under_writes]",),
     ),
@@ -109,5 +112,161 @@ MUTANTS = (
         right="            if sent.in_doubt:\n",
         wrong="            if sent.in_doubt and not isinstance(error, ProviderError):\n",
         tests=(f"{LAWS}[redis-faults-timeout_is_unknown]",),
+    ),
+    Mutant(
+        name="Redis does not compare the revision id",
+        file=COMMIT,
+        right="demand(put[2] == head[REVISION] and put[3] == head[REVISION_ID])",
+        wrong="demand(put[2] == head[REVISION])",
+        tests=(f"{LAWS}[redis-cas-link_to_another_revision_is_refused]",),
+    ),
+    Mutant(
+        name="Redis creates what is there",
+        file=COMMIT,
+        right="demand(put[2] == 0)",
+        wrong="demand(put[2] >= 0)",
+        tests=(f"{LAWS}[redis-cas-wrong_expected_changes_nothing]",),
+    ),
+    Mutant(
+        name="Redis takes a revision id twice",
+        file=COMMIT,
+        right="        if found then\n",
+        wrong="        if found == 'x' then\n",
+        tests=(f"{LAWS}[redis-cas-revision_id_of_another_record_conflicts]",),
+    ),
+    Mutant(
+        name="Redis does not look for tombstones",
+        file=COMMIT,
+        right="demand(not (asked[5] and first == 't'))",
+        wrong="demand(asked[5] or first ~= 't')",
+        tests=(f"{LAWS}[redis-claims-absence_holds_at_the_time_of_the_write]",),
+    ),
+    Mutant(
+        name="Redis takes a key from whoever holds it",
+        file=COMMIT,
+        right="demand(first ~= 't' and holder == asked[4])",
+        wrong="demand(first ~= 't')",
+        tests=(f"{LAWS}[redis-claims-claim_is_put_if_absent]",),
+    ),
+    Mutant(
+        name="Redis gives a key back for anybody",
+        file=COMMIT,
+        right="elseif asked[2] == 'release' and held[i] == 'r' .. asked[3] then",
+        wrong="elseif asked[2] == 'release' then",
+        tests=(f"{LAWS}[redis-claims-release_only_by_the_owner]",),
+    ),
+    Mutant(
+        name="Redis looks for memory after its first write",
+        file=COMMIT,
+        right="""\
+redis.call('ZADD', key('order'), 'XX', 0, '')
+redis.call('ZREM', key('order'), '')
+""",
+        wrong="""\
+redis.call('ZREM', key('order'), '')
+redis.call('ZADD', key('order'), 'XX', 0, '')
+""",
+        tests=(f"{HERE}test_redis_faults.py::test_out_of_memory",),
+    ),
+    Mutant(
+        name="Redis notices between two writes what it cannot write to",
+        file=COMMIT,
+        right="    if found ~= kind and found ~= 'none' then\n",
+        wrong="    if found ~= kind and found == 'string' then\n",
+        tests=(f"{HERE}test_redis_damage.py::test_keys_of_another_type",),
+    ),
+    Mutant(
+        name="Redis acknowledges by a lease that is over",
+        file=DELIVER,
+        right="    done = holds and leased\n",
+        wrong="    done = holds\n",
+        tests=(f"{LAWS}[redis-leases-expired_lease_acknowledges_nothing]",),
+    ),
+    Mutant(
+        name="Redis lets an effect overtake those before it",
+        file=DELIVER,
+        right=" and earlier[1] == request.effect\n",
+        wrong="\n",
+        tests=(f"{LAWS}[redis-leases-stream_order]",),
+    ),
+    Mutant(
+        name="Redis ends a lease by the broker's clock",
+        file="providers/redis/delivery.py",
+        right='"lease": request.lease_ms,',
+        wrong=(
+            '"lease": request.lease_ms + int('
+            '1000 * (__import__("time").time() - __import__("time").clock_gettime(0))),'
+        ),
+        tests=(f"{LAWS}[redis-leases-lease_time_is_store_time]",),
+    ),
+    Mutant(
+        name="Redis is sent a commit in doubt again",
+        file=CALLS,
+        right="            if sent.in_doubt:\n",
+        wrong="""\
+            if sent.in_doubt and call.script in WRITING and timeout > 1:
+                return await self._bounded(partial(self._run, call, sent), timeout)
+            if sent.in_doubt:
+""",
+        tests=(f"{HERE}test_redis_once.py::test_a_lost_reply",),
+    ),
+    Mutant(
+        name="a connection to Redis in doubt is lent again",
+        file=CALLS,
+        right="                    self.connections.drop(link)\n",
+        wrong="                    self.connections.give(link)\n",
+        tests=(f"{HERE}test_redis_interruptions.py::test_200_short_deadlines_on_a_pool_of_two",),
+    ),
+    Mutant(
+        name="the end of an idle connection to Redis is not looked for",
+        file=CONNECTIONS,
+        right="            if await link.connection.is_quiet():\n",
+        wrong="            if link.connection.is_connected:\n",
+        tests=(f"{HERE}test_redis_interruptions.py::test_the_call_after_a_restart_is_answered",),
+    ),
+    Mutant(
+        name="a connection to Redis in doubt takes its leave",
+        file=CONNECTIONS,
+        right="            self._writer.transport.abort()\n        await super().disconnect(",
+        wrong="            pass\n        await super().disconnect(",
+        tests=(
+            f"{HERE}test_redis_interruptions.py::"
+            "test_late_calls_on_a_frozen_server_leave_nothing_open",
+        ),
+    ),
+    Mutant(
+        name="a connection to Redis is opened for every call",
+        file=CONNECTIONS,
+        right="            link = await self._free() or await self.open()\n",
+        wrong="            link = await self.open()\n",
+        tests=(f"{HERE}test_redis_interruptions.py::test_a_crowd_opens_one_pool",),
+    ),
+    Mutant(
+        name="Redis keeps all projects under the same keys",
+        file="providers/redis/keys.py",
+        right='return f"{prefix}:{{{digest}}}:"',
+        wrong='return f"{prefix}:{{{digest[:0]}}}:"',
+        tests=(f"{LAWS}[redis-identifiers-same_ids_in_two_projects_and_two_tenants]",),
+    ),
+    Mutant(
+        name="Redis shows histories of any agent",
+        file="providers/redis/revisions.lua",
+        right="head[AGENT] ~= request.agent or ",
+        wrong="",
+        tests=(f"{LAWS}[redis-history-history_of_another_agent_is_not_found]",),
+    ),
+    Mutant(
+        name="Redis looks for a text in all heads at once",
+        file="providers/redis/search.lua",
+        right="local HEADS, BYTES, STEP = 500, ",
+        wrong="local HEADS, BYTES, STEP = 50000, ",
+        tests=(f"{HERE}test_redis_costs.py::test_a_text_is_looked_for_in_stretches_of_heads",),
+    ),
+    Mutant(
+        name="Redis walks past those who have a tag",
+        file="providers/redis/search.lua",
+        right="    if tag then\n",
+        wrong="    if tag == '' then\n",
+        tests=(f"{HERE}test_redis_costs.py::test_a_page_costs_what_it_holds",),
     ),
 )

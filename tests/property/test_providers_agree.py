@@ -10,6 +10,7 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 
+from broker.devstack.redis import Flavour
 from providers.conformance import specimens
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
 from providers.conformance.steps import position
@@ -35,8 +37,10 @@ from providers.model import (
     WriteSet,
 )
 from providers.postgres.provider import PostgresMemoryProvider
+from providers.redis.provider import RedisMemoryProvider
 from providers.requests import LoadRequest, RevisionsRequest, SearchRequest
 from tests.fixtures.postgres import RESOURCE, Database
+from tests.fixtures.redis import fresh
 from tests.property.drawing import (
     AGENTS,
     CHANGE,
@@ -343,15 +347,24 @@ async def _outcome(call: Awaitable[object]) -> object:
         return type(error)
 
 
-@pytest.fixture
-def sides(postgres_database: Database) -> Iterator[Sides]:
-    with asyncio.Runner() as runner:
-        provider = PostgresMemoryProvider(postgres_database.options(pool_size=1, pool_ready=1))
-        yield Sides(runner, provider)
-        runner.run(provider.close())
+@contextmanager
+def _adapter(name: str, request: pytest.FixtureRequest) -> Iterator[IMemoryProvider]:
+    if name == "postgres":
+        database: Database = request.getfixturevalue("postgres_database")
+        yield PostgresMemoryProvider(database.options(pool_size=1, pool_ready=1))
+        return
+    with fresh(request.getfixturevalue(f"{name}_server")) as backend:
+        yield RedisMemoryProvider(backend.options(pool_size=1, pool_ready=1))
 
 
-def test_postgres_agrees_with_the_reference(sides: Sides) -> None:
+@pytest.fixture(params=["postgres", *Flavour])
+def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
+    with asyncio.Runner() as runner, _adapter(request.param, request) as adapter:
+        yield Sides(runner, adapter)
+        runner.run(adapter.close())
+
+
+def test_adapters_agree_with_the_reference(sides: Sides) -> None:
     """004-42…68 at the provider: every outcome and the final state, over random histories."""
     examples, steps = (LONG_EXAMPLES, LONG_STEPS) if SECONDS else (EXAMPLES, STEPS)
     chosen = settings(
@@ -366,7 +379,7 @@ def test_postgres_agrees_with_the_reference(sides: Sides) -> None:
     turn = SEED
     while True:
         print(f"property seed {turn}")
-        machine = type("PostgresAgrees", (ProvidersAgree,), {"sides": sides})
+        machine = type("AdapterAgrees", (ProvidersAgree,), {"sides": sides})
         run_state_machine_as_test(seed(turn)(machine), settings=chosen)
         turn += 1
         if time.monotonic() >= end:

@@ -244,18 +244,19 @@ async def test_things_that_are_damaged_or_gone(store: Store, name: str) -> None:
 
 
 ENTRIES = {
-    "order/a1": {"search", "search for text", "search by number"},
-    "tagged-by/2/a1/qxqx": {"search by tag"},
-    "memories/a1": {"candidates"},
-    "moved/a1": {"export"},
+    "order/a1": ("", {"search", "search for text", "search by number"}),
+    "tagged/a1": ("qxqx\0", {"search by tag"}),
+    "memories/a1": ("", {"candidates"}),
+    "moved/a1": ("", {"export"}),
 }
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 async def test_entries_of_an_index_that_lead_nowhere(store: Store, name: str) -> None:
     """004-44: nothing that an index names is left out in silence."""
-    store.run("ZADD", store.base + name, 0, "0" * 16 + "qxqx")
-    assert await store.refused() == ENTRIES[name]
+    begins, expected = ENTRIES[name]
+    store.run("ZADD", store.base + name, 0, begins + "0" * 16 + "qxqx")
+    assert await store.refused() == expected
 
 
 async def test_documents_that_stand_in_for_others(store: Store) -> None:
@@ -305,5 +306,4 @@ async def test_keys_of_another_type(store: Store) -> None:
         noticed[name] = await store.refused({"update": ON_HEADS["update"]})
         assert (store.backend.kept() == before) == bool(noticed[name])
         noticed[name] |= await store.refused()
-    blind = {name for name, refused in noticed.items() if not refused}
-    assert blind == {"tagged/build", "tagged-by/2/a1/build"}, "no call here goes by these"
+    assert all(noticed.values())
