@@ -28,7 +28,7 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.memory import CAPABILITIES
 from tests.fixtures.record_calls import GET_BINDING, LIST_PROVIDERS, scope
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk", "ground"]
 

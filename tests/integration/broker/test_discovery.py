@@ -21,7 +21,7 @@ from tests.fixtures.wide import FULL, A, B, C, Wide, wide
 
 __all__ = ["wide"]
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 INVALID: Final = ("INVALID_ARGUMENT", "PAGE_TOKEN_INVALID")
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)

@@ -29,7 +29,7 @@ from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import stored
 from tests.unit.domain.test_lifecycle import EXPECTED
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 

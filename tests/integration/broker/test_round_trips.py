@@ -36,7 +36,7 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import provider_operations
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 OK: Final = ("OK", "")
 

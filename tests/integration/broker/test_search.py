@@ -13,7 +13,7 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.page_tokens import packed_token, unpacked_token
 from tests.fixtures.record_calls import ARCHIVE, LIST, REJECT, SEARCH, UPDATE
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 

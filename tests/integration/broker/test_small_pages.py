@@ -15,7 +15,7 @@ from tests.fixtures.lossy import behind
 from tests.fixtures.record_calls import CREATE, GET, LIST, SEARCH, SEARCH_PROJECT
 from tests.fixtures.tcp_proxy import TcpProxy
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["behind"]
 

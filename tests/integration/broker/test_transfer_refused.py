@@ -16,7 +16,7 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.record_calls import EXPORT, IMPORT, Refused, request, send
 from tests.fixtures.stand_records import provider_operations, stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 

@@ -17,13 +17,20 @@ from broker.devstack.cosmos.standin.account import Account
 from broker.devstack.cosmos.standin.clock import Clock
 from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
+from broker.devstack.cosmos.standin.traffic import Traffic
 
 
 class Controls:
     """Carries orders out."""
 
     def __init__(
-        self, token: str, account: Account, clock: Clock, script: Script, ledger: Ledger
+        self,
+        token: str,
+        account: Account,
+        clock: Clock,
+        script: Script,
+        ledger: Ledger,
+        traffic: Traffic,
     ) -> None:
         """Takes orders that carry a token."""
         self._token = token
@@ -31,6 +38,7 @@ class Controls:
         self._clock = clock
         self._script = script
         self._ledger = ledger
+        self._traffic = traffic
         self._orders: dict[str, Callable[[dict[str, Any]], Any]] = {
             "inject": self._inject,
             "clear": lambda _: self._script.clear(),
@@ -39,6 +47,10 @@ class Controls:
             "counts": lambda _: self._ledger.counts(),
             "heads": lambda _: self._ledger.heads(),
             "forget": lambda _: self._ledger.forget(),
+            "hold": self._hold,
+            "release": lambda _: self._traffic.release(),
+            "traffic": lambda _: self._traffic.counts(),
+            "disconnect": lambda _: self._traffic.disconnect(),
         }
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,6 +74,9 @@ class Controls:
 
     def _inject(self, given: dict[str, Any]) -> None:
         self._script.add(Fault(**given))
+
+    def _hold(self, given: dict[str, Any]) -> None:
+        self._traffic.hold(given["kind"])
 
     def _skew(self, given: dict[str, Any]) -> None:
         self._clock.skew = given["seconds"]

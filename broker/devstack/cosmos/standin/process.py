@@ -25,6 +25,7 @@ from broker.devstack.cosmos.standin.controls import Controls
 from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
 from broker.devstack.cosmos.standin.service import Service
+from broker.devstack.cosmos.standin.traffic import Traffic
 from broker.devstack.cosmos.standin.transport import Transport
 
 HOST = "127.0.0.1"
@@ -68,13 +69,14 @@ async def _serve(order: Order) -> int:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    clock, script, ledger = Clock(), Script(), Ledger()
+    clock, script, ledger, traffic = Clock(), Script(), Ledger(), Traffic()
     account, catalog = Account(order.data), Catalog(order.data, clock)
-    transport = Transport(Service(account, catalog), script, ledger)
+    transport = Transport(Service(account, catalog), script, ledger, traffic)
     runner = web.AppRunner(transport.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    traffic.watch(runner.server)
     token = secrets.token_urlsafe(32)
-    controls = Controls(token, account, clock, script, ledger)
+    controls = Controls(token, account, clock, script, ledger, traffic)
     try:
         context = server_context(order.data / "tls")
         await web.TCPSite(runner, HOST, order.port, ssl_context=context).start()
