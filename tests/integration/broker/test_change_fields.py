@@ -14,7 +14,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.seeds import seed
 
-pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk"]
 

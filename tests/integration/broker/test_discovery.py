@@ -222,6 +222,7 @@ AFTER: Final[list[tuple[dict[str, Any], dict[str, str]]]] = [
 ]
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize(("changes", "violations"), [*BEFORE, *AFTER])
 async def test_fields(wide: Wide, changes: dict[str, Any], violations: dict[str, str]) -> None:
     """004-48, 004-69: what goes to the owner is judged before it is asked, the rest after ①."""

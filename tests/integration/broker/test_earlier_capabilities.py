@@ -20,7 +20,7 @@ from tests.fixtures.record_calls import (
     PROPOSE,
 )
 
-pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["desk"]
 

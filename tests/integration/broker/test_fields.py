@@ -30,7 +30,7 @@ from tests.fixtures.record_calls import (
     send,
 )
 
-pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 FIELDS: Final = ("INVALID_ARGUMENT", "FIELD_INVALID")
 IDENTIFIER: Final = "must be 1-256 ASCII letters, digits, . _ : -"

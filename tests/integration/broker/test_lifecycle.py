@@ -78,6 +78,7 @@ def test_no_verb_is_left_out() -> None:
     assert set(VERBS.values()) == set(Verb)
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize("rpc", CHANGES)
 async def test_table(desk: Desk, rpc: str) -> None:
     """004-57, 000-24: every kind, state and trust, allowed or refused with all three named."""

@@ -69,6 +69,7 @@ async def test_a_proposal_begins_pending(desk: Desk) -> None:
     assert reused.reason == "IDEMPOTENCY_KEY_REUSED"
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -36,7 +36,7 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import provider_operations
 
-pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 OK: Final = ("OK", "")
 

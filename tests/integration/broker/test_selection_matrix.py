@@ -52,7 +52,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
-pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
+pytestmark = pytest.mark.memories("postgres", "redis")
 
 __all__ = ["ground"]
 
