@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.standin import process
+from broker.devstack.processes.errors import ServerError
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
 
     try:
         code = process.run(process.Order(data, given.port, given.owner, announce))
-    except CosmosError as error:
+    except ServerError as error:
         print(error, file=sys.stderr)
         return process.FAILED
     if code == process.IN_USE:

@@ -6,8 +6,8 @@ import json
 import socket
 from typing import Any
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.faults import Fault
+from broker.devstack.processes.errors import ServerError
 
 TIMEOUT = 10.0
 
@@ -66,7 +66,7 @@ class Control:
             bearer: A token accepted as that of a known identity; empty for none.
 
         Raises:
-            CosmosError: There is no such level.
+            ServerError: There is no such level.
         """
         given = {
             "consistency": consistency,
@@ -108,7 +108,7 @@ class Control:
                 with connection.makefile("rb") as answers:
                     answer = json.loads(answers.readline())
         except (OSError, ValueError) as error:
-            raise CosmosError(f"the stand-in does not answer an order: {error}") from error
+            raise ServerError(f"the stand-in does not answer an order: {error}") from error
         if "error" in answer:
-            raise CosmosError(answer["error"])
+            raise ServerError(answer["error"])
         return answer["result"]

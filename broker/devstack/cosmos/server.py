@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import select
@@ -10,29 +9,24 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import broker
 from broker.devstack.cosmos.control import Control
-from broker.devstack.cosmos.errors import (
-    CosmosError,
-    CosmosInUseError,
-    CosmosStartError,
-    with_log,
-)
 from broker.devstack.cosmos.standin.process import HOST, IN_USE, PORT_TAKEN
+from broker.devstack.processes.errors import ServerError, ServerInUseError, ServerStartError
+from broker.devstack.processes.lifecycle import Restartable
+from broker.devstack.processes.log import with_log
 
 _ROOT = Path(str(broker.__file__)).resolve().parents[1]
 _PATIENCE = 10.0
 """Seconds that a stop may take before it becomes a kill."""
 
 
-class CosmosServer:
+class CosmosServer(Restartable):
     """A stand-in that lives as long as the process that started it.
 
-    Usable as a context manager, plain or asynchronous, or by ``start()`` and ``stop()``. The
-    data stays when it stops. It ends by itself when the process ends, in whatever way.
+    The data stays when it stops. It ends by itself when the process ends, in whatever way.
     """
 
     def __init__(self, data_dir: Path | str, port: int = 0, *, start_timeout: float = 60.0) -> None:
@@ -59,15 +53,15 @@ class CosmosServer:
         Does nothing when it runs already; starts it again when it has died.
 
         Raises:
-            CosmosInUseError: Another process serves the data directory.
-            CosmosStartError: It did not start; the message ends with its log.
+            ServerInUseError: Another process serves the data directory.
+            ServerStartError: It did not start; the message ends with its log.
         """
         if not self.is_running:
             self.stop()
             if not self._launch(self._fixed_port or self._last_port):
                 taken = bool(self._fixed_port) or not self._launch(0)
                 if taken:
-                    raise CosmosStartError(with_log("the port is taken", self.log_file))
+                    raise ServerStartError(with_log("the port is taken", self.log_file))
         return self
 
     def stop(self) -> None:
@@ -91,45 +85,13 @@ class CosmosServer:
         """Whether the process is there, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
-    def __enter__(self) -> Self:
-        """Starts the stand-in."""
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the stand-in."""
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        """Starts the stand-in without blocking the event loop."""
-        starting = asyncio.create_task(asyncio.to_thread(self.start))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait([starting])
-            await asyncio.to_thread(self.stop)
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the stand-in without blocking the event loop."""
-        await asyncio.to_thread(self.stop)
-
     # --- addresses ------------------------------------------------------------------------
 
     @property
     def endpoint(self) -> str:
         """The URL of the account, known since the first start."""
         if not self._last_port:
-            raise CosmosError("the stand-in was never started")
+            raise ServerError("the stand-in was never started")
         return f"https://{HOST}:{self._last_port}/"
 
     @property
@@ -163,7 +125,7 @@ class CosmosServer:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            raise CosmosError("the stand-in is not started")
+            raise ServerError("the stand-in is not started")
         return self._process
 
     def _launch(self, port: int) -> bool:
@@ -189,9 +151,9 @@ class CosmosServer:
         code = self._process.wait()
         self.stop()
         if code == IN_USE:
-            raise CosmosInUseError(f"{self.data_dir} is in use by another process")
+            raise ServerInUseError(f"{self.data_dir} is in use by another process")
         if code != PORT_TAKEN:
-            raise CosmosStartError(with_log("the stand-in ended while starting", self.log_file))
+            raise ServerStartError(with_log("the stand-in ended while starting", self.log_file))
         return False
 
     def _announced(self, process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
@@ -202,7 +164,7 @@ class CosmosServer:
         if not told_or_ended.poll(self._start_timeout * 1000):
             self.kill()
             message = f"the stand-in was not ready within {self._start_timeout} seconds"
-            raise CosmosStartError(with_log(message, self.log_file))
+            raise ServerStartError(with_log(message, self.log_file))
         line = process.stdout.readline()
         told: dict[str, Any] | None = json.loads(line) if line else None
         return told

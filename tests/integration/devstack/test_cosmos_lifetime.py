@@ -17,7 +17,8 @@ import aiohttp
 import pytest
 from azure.core.exceptions import AzureError
 
-from broker.devstack.cosmos import CosmosError, CosmosInUseError, CosmosServer, CosmosStartError
+from broker.devstack.cosmos import CosmosServer
+from broker.devstack.processes.errors import ServerError, ServerInUseError, ServerStartError
 from tests.fixtures.cosmos import Place, cosmos_place, raw_session
 
 PATIENCE = 60.0
@@ -149,7 +150,7 @@ async def test_damage_is_not_passed_over(server: CosmosServer) -> None:
     content = bytearray(journal(server).read_bytes())
     content[20] ^= 1
     journal(server).write_bytes(content)
-    with pytest.raises(CosmosStartError, match="damaged"):
+    with pytest.raises(ServerStartError, match="damaged"):
         server.start()
     assert not server.is_running
 
@@ -218,7 +219,7 @@ def test_it_dies_with_its_owner(tmp_path: Path) -> None:
 
 
 def test_a_directory_has_one_stand_in(server: CosmosServer) -> None:
-    with pytest.raises(CosmosInUseError, match="in use"):
+    with pytest.raises(ServerInUseError, match="in use"):
         CosmosServer(server.data_dir).start()
     assert server.start().is_running
 
@@ -234,7 +235,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with server:
             assert server.endpoint != first
-        with pytest.raises(CosmosStartError, match="taken"):
+        with pytest.raises(ServerStartError, match="taken"):
             CosmosServer(tmp_path, port).start()
 
 
@@ -243,7 +244,7 @@ def test_before_the_start_there_is_nothing(tmp_path: Path) -> None:
     server.stop()
     assert not (tmp_path / "new").exists()
     for ask in (lambda: server.endpoint, lambda: server.pid, lambda: server.control):
-        with pytest.raises(CosmosError, match="started"):
+        with pytest.raises(ServerError, match="started"):
             ask()
 
 

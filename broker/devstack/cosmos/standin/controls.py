@@ -11,12 +11,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.faults import Fault
 from broker.devstack.cosmos.standin.account import Account
 from broker.devstack.cosmos.standin.clock import Clock
 from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
+from broker.devstack.processes.errors import ServerError
 
 
 class Controls:
@@ -55,7 +55,7 @@ class Controls:
             if not hmac.compare_digest(order.get("token", ""), self._token):
                 return {"error": "the order carries another token"}
             return {"result": self._orders[order["do"]](order["with"])}
-        except CosmosError as error:
+        except ServerError as error:
             return {"error": str(error)}
         except (ValueError, KeyError, TypeError):
             return {"error": "the order is not one that is known"}

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from aiohttp import web
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.standin.account import Account
 from broker.devstack.cosmos.standin.catalog import Catalog
 from broker.devstack.cosmos.standin.certificate import server_context
@@ -26,6 +25,7 @@ from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
 from broker.devstack.cosmos.standin.service import Service
 from broker.devstack.cosmos.standin.transport import Transport
+from broker.devstack.processes.errors import ServerError
 
 HOST = "127.0.0.1"
 ENDED, FAILED, PORT_TAKEN, IN_USE = 0, 1, 3, 4
@@ -86,7 +86,7 @@ async def _serve(order: Order) -> int:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return PORT_TAKEN
-        raise CosmosError(f"cannot serve {order.data}: {error}") from error
+        raise ServerError(f"cannot serve {order.data}: {error}") from error
     finally:
         await runner.cleanup()
         catalog.close()
