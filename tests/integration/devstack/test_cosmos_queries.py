@@ -138,7 +138,7 @@ async def test_a_query_is_of_one_partition(place: Place, header: str | None) -> 
         ("SELECT TOP @n VALUE c.id FROM c", [], {}),
         (ALL + " WHERE " + "true OR " * 70_000 + "true", [], {}),
     ],
-    ids=range(22),
+    ids=range(23),
 )
 async def test_a_query_that_is_not_known_is_refused(
     place: Place, text: object, given: object, options: dict[str, Any]
