@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 from azure.core.pipeline import PipelineRequest, PipelineResponse
-from azure.core.pipeline.transport import AioHttpTransport, HttpRequest
+from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.identity.aio import DefaultAzureCredential
 
 from providers.cosmos.errors import RecreatedError, ReplayError, UnsoundAnswerError, sound
 from providers.cosmos.options import CosmosOptions
 from providers.cosmos.sockets import Sockets
+from providers.cosmos.transport import LingeringTransport
 from providers.errors import ProviderClosedError
 
 _INTENDED = "x-ms-cosmos-intended-collection-rid"
@@ -147,7 +148,7 @@ class Connections:
         client = CosmosClient(
             options.endpoint,
             credential,
-            transport=AioHttpTransport(session=session, session_owner=False),
+            transport=LingeringTransport(session=session, session_owner=False),
             raw_request_hook=guard.ask,
             raw_response_hook=guard.answer,
             connection_timeout=options.connect_ms / 1000,
