@@ -90,5 +90,18 @@ class WriteSetTooLargeError(ProviderError):
     """
 
 
+class RecallScopeTooLargeError(ProviderError):
+    """The agent has more memories than this resource looks through at once.
+
+    Not retryable before there are fewer. Nothing was left out in silence.
+    """
+
+    def __init__(self, *, limit: int, observed: int) -> None:
+        """Keep how many it looks through, and how many there are at least."""
+        super().__init__(f"{observed} memories or more, at most {limit}")
+        self.limit = limit
+        self.observed = observed
+
+
 class ProviderClosedError(ProviderError):
     """The provider was closed. Not retryable."""

@@ -53,6 +53,14 @@ from providers.deliveries import (
 from providers.errors import CapabilityMissingError
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -227,6 +235,72 @@ class IMemoryProvider(ABC):
         - K-6. One round trip, of one snapshot.
         """
         raise CapabilityMissingError(Capability.COMPOSE)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """Find memories by words and by a vector, with the statistics that rank them.
+
+        Laws come with the recall issue.
+
+        - Q-1. Eligible is a memory of this agent, with trust pending or approved, that is active
+          or, as ``superseded`` says, superseded; created at ``at`` or before, not invalidated and
+          not expired then: the very moment of expiry counts as expired. With ``Superseded.ALL`` the
+          time of invalidation filters nothing.
+        - Q-2. Every filter acts on every arm, before any limit. A memory without a tier counts as
+          external, without a sensitivity as internal. What others have costs no place.
+        - Q-3. ``documents``, ``length_total``, ``frequencies`` and ``unindexed`` are of all active
+          memories of this agent with trust pending or approved, whatever the request filters.
+        - Q-4. The terms, by frequency ascending, then by themselves byte for byte, drive as long as
+          their frequencies together are at most 2,000; the first that occurs at all always drives.
+          A match is an eligible memory with an entry that holds a driving term.
+        - Q-5. There are at most 10,000 matches: of more, those updated last, then by record id.
+          Their order means nothing.
+        - Q-6. ``nearest`` are the eligible memories with a vector of the same model and dimension,
+          by cosine descending, then by record id; the first ``nearest_max`` come. The cosine is
+          exact to 1e-4. Without the capability of vectors a request with one is refused (G-6).
+        - Q-7. A term is compared byte for byte and means itself; one that occurs nowhere has
+          frequency 0 and does not drive.
+        - Q-8. RecallScopeTooLargeError where the agent has more such memories (Q-3, and superseded
+          ones where asked for) than the resource negotiated. Nothing is left out in silence.
+        - Q-9. All of one snapshot, where the store can; a commit whose outcome was returned before
+          is seen, its entry too. One round trip; where a store walks, one for each stretch.
+        - Q-10. An entry is replaced with the head it is put with, whole: an old vector never
+          answers for new text. A head put without one keeps its own.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """Return eligible memories (Q-1, Q-2), most important first.
+
+        Laws come with the recall issue.
+
+        - B-1. Order is importance descending as a number, update time descending, record id
+          ascending byte for byte; sorted before the limit. ``more`` is true exactly when something
+          was cut.
+        - B-2. In a pattern ``*`` and ``?`` are the only wildcards; every other character means
+          itself.
+        - B-3. One round trip; where a store walks, one for each stretch.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """Return memories of a project, of any state but forgotten, that have no entry.
+
+        Laws come with the recall issue.
+
+        - I-1. By record id ascending byte for byte, after ``after``; with ``vector_model`` also
+          those whose entry has no vector of that model.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """Put entries for heads that are there, and return how many were put.
+
+        Laws come with the recall issue.
+
+        - I-2. An entry is put only where the head still is the revision named; no revision, time or
+          counter changes by it. It may be repeated.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """Return whole chains of one agent, of one snapshot.

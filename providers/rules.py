@@ -11,6 +11,15 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+from providers.entries import (
+    DIMENSION_MAX,
+    FLOAT_BYTES,
+    MODEL_LENGTH_MAX,
+    RECORD_TERMS_MAX,
+    TERM_LENGTH_MAX,
+    RecallEntry,
+    Vector,
+)
 from providers.errors import WriteSetInvalidError
 from providers.model import HeadPut, IdempotencyReceipt, MemoryFacet, Revision, WriteSet
 
@@ -23,6 +32,7 @@ CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_TERM = re.compile(rf"[^\0-\x1f\x7f-\x9f\ud800-\udfff]{{1,{TERM_LENGTH_MAX}}}")
 
 
 def is_storable(text: str) -> bool:
@@ -68,6 +78,30 @@ def check_code(code: str) -> None:
     """
     _require(1 <= len(code) <= CODE_LENGTH_MAX, f"a code is 1-{CODE_LENGTH_MAX} characters")
     _require(is_storable(code), "a code holds NUL or a surrogate")
+
+
+def check_entry(entry: RecallEntry) -> None:
+    """Refuse an entry that breaks a limit of ``entries`` (C-15).
+
+    Raises:
+        WriteSetInvalidError: It does. Not retryable.
+    """
+    counts = entry.terms.counts
+    _require(len(counts) <= RECORD_TERMS_MAX, f"at most {RECORD_TERMS_MAX} terms")
+    _require(all(map(_TERM.fullmatch, counts)), f"a term is 1-{TERM_LENGTH_MAX} plain characters")
+    _require(min(counts.values(), default=1) >= 1, "a term occurs at least once")
+    _require(entry.terms.length >= sum(counts.values()), "a length is below its counts")
+    if entry.vector is not None:
+        _check_vector(entry.vector)
+
+
+def _check_vector(vector: Vector) -> None:
+    _require(1 <= len(vector.model) <= MODEL_LENGTH_MAX, "a model has 1-128 characters")
+    _require(is_storable(vector.model), "a model holds NUL or a surrogate")
+    _require(1 <= vector.dimension <= DIMENSION_MAX, f"a vector has 1-{DIMENSION_MAX} numbers")
+    _require(len(vector.packed) % FLOAT_BYTES == 0, "a vector is no row of float32")
+    numbers = memoryview(vector.packed).cast("f")
+    _require(all(map(isfinite, numbers)), "a vector's number is not finite")
 
 
 def check_document(value: object) -> None:
@@ -167,6 +201,8 @@ def _check_heads(write_set: WriteSet) -> None:
         chains[revision.record_id].append(revision)
     for put in write_set.heads:
         _check_time(put.record.create_time)
+        if put.entry is not None:
+            check_entry(put.entry)
         _check_chain(put, chains[put.record.current.record_id])
     ids = {revision.revision_id for chain in chains.values() for revision in chain}
     _require(

@@ -43,8 +43,11 @@ from providers.requests import (
 __all__ = ["ABSENT", "CAPABILITIES", "ReferenceMemoryProvider", "ReferenceStore", "Shelf"]
 
 CHAIN_LINKS_MAX = 66
-CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+ABSENT: Mapping[Capability, str] = {
+    Capability.RECALL: "this release of the model does not recall",
+    Capability.VECTORS: "this release of the model keeps no vectors",
+}
+CAPABILITIES = frozenset(Capability) - set(ABSENT)
 
 
 class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceExport):

@@ -12,8 +12,11 @@ from providers.cosmos.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION
 from providers.errors import NegotiationRefusedError
 from providers.requests import Negotiated
 
-CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+ABSENT: Mapping[Capability, str] = {
+    Capability.RECALL: "this release of the adapter does not recall",
+    Capability.VECTORS: "this release of the adapter keeps no vectors",
+}
+CAPABILITIES = frozenset(Capability) - set(ABSENT)
 
 COMPOSITES = (("/newest", "/recordId"), ("/place", "/recordId"))
 """Both ascending: the order of a search, and that of candidates."""

@@ -14,8 +14,11 @@ from providers.postgres.schema import REVISION
 from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
-CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+ABSENT: Mapping[Capability, str] = {
+    Capability.RECALL: "this release of the adapter does not recall",
+    Capability.VECTORS: "this release of the adapter keeps no vectors",
+}
+CAPABILITIES = frozenset(Capability) - set(ABSENT)
 
 _TRIGGERS = 6
 _INDEXES = 9

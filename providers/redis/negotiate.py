@@ -7,8 +7,11 @@ from providers.redis.calls import Calls
 from providers.redis.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION
 from providers.requests import Negotiated
 
-CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+ABSENT: Mapping[Capability, str] = {
+    Capability.RECALL: "this release of the adapter does not recall",
+    Capability.VECTORS: "this release of the adapter keeps no vectors",
+}
+CAPABILITIES = frozenset(Capability) - set(ABSENT)
 
 
 async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Negotiated:
