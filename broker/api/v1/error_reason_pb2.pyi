@@ -152,6 +152,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
     piece. Nothing was written. Write less at once.
     """
+    ERROR_REASON_CONTENT_REFUSED: _ErrorReason.ValueType  # 56
+    """INVALID_ARGUMENT. A text that the broker does not keep. Metadata: field; rule."""
+    ERROR_REASON_RECALL_SCOPE_TOO_LARGE: _ErrorReason.ValueType  # 57
+    """FAILED_PRECONDITION. The agent has more memories than the run's provider looks through at once. Metadata: limit;
+    observed (at least).
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The values of google.rpc.ErrorInfo.reason, domain `knowledge-broker`, without the prefix `ERROR_REASON_`.
@@ -288,5 +294,11 @@ ERROR_REASON_COMPILATION_NOT_FOUND: ErrorReason.ValueType  # 54
 ERROR_REASON_WRITE_TOO_LARGE: ErrorReason.ValueType  # 55
 """INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
 piece. Nothing was written. Write less at once.
+"""
+ERROR_REASON_CONTENT_REFUSED: ErrorReason.ValueType  # 56
+"""INVALID_ARGUMENT. A text that the broker does not keep. Metadata: field; rule."""
+ERROR_REASON_RECALL_SCOPE_TOO_LARGE: ErrorReason.ValueType  # 57
+"""FAILED_PRECONDITION. The agent has more memories than the run's provider looks through at once. Metadata: limit;
+observed (at least).
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
