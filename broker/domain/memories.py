@@ -222,4 +222,3 @@ class Forgotten:
 
 Outcome = Mapping[str, str | bool | int | float]
 """What a receipt keeps of a reply: enums, booleans, numbers."""
-

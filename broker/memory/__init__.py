@@ -1,0 +1,1 @@
+"""The write engine: what becomes of text that is to be remembered. Pure."""
