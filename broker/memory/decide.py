@@ -1,8 +1,8 @@
 """What becomes of a memory that is to be remembered: created, skipped, or in another's place.
 
 The order of the steps and their boundaries are those of the requirements' §6.3. Scores of different
-signals are never compared: where both texts have a vector of one model the cosine decides alone,
-and only where not do the words.
+signals are never compared: of two texts with vectors of one model the cosine decides alone, and
+only of others do the words.
 """
 
 from dataclasses import dataclass
@@ -43,15 +43,14 @@ class Found:
         belief: The memory of the same subject and belief type.
         nearest: The one nearest by vector; ``None`` also where the new one has no vector, or no
             other has one of that model.
-        likest: The one with the largest share of common words.
-        by_vector: Whether vectors of one model were there to compare.
+        likest: Of those that cannot be compared by vector, the one with the largest share of common
+            words.
     """
 
     same: Record | None = None
     belief: Record | None = None
     nearest: Scored | None = None
     likest: Scored | None = None
-    by_vector: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +83,12 @@ def decide(
         return _skip(found.same, Signal.EXACT, None)
     if found.belief is not None:
         return Verdict(action=Action.SUPERSEDED, signal=Signal.BELIEF, target=found.belief)
-    if found.by_vector:
-        return _by_vector(found.nearest, duplicate_cosine)
+    nearest = found.nearest
+    if nearest is not None and nearest.score >= duplicate_cosine:
+        return _skip(nearest.record, Signal.COSINE, nearest.score)
     if source_type in SKIP_ONLY:
         return CREATE
     return _by_words(found.likest, memory_kind is MemoryKind.FACT and source_type in HARVESTED)
-
-
-def _by_vector(nearest: Scored | None, duplicate: float) -> Verdict:
-    if nearest is not None and nearest.score >= duplicate:
-        return _skip(nearest.record, Signal.COSINE, nearest.score)
-    return CREATE
 
 
 def _by_words(likest: Scored | None, may_replace: bool) -> Verdict:

@@ -89,7 +89,8 @@ class Write:
     ``decide`` gets the fresher of the two authority answers and is called again after contention.
     ``exists`` makes the refusal for ids of the caller's that exist already, from the record of the
     write set that meets one; without it such an id is one of ours, and the write is decided again
-    with others.
+    with others. ``prepare`` reads more, by what was loaded, before each decision. With
+    ``own_revisions`` the caller expects no revision: a stale one was read here, and is read again.
     """
 
     method: str
@@ -98,6 +99,8 @@ class Write:
     load: LoadRequest
     decide: Callable[[Loaded, Authorized], WriteSet]
     exists: Callable[[str], BrokerError] | None = None
+    prepare: Callable[[Loaded], Awaitable[None]] | None = None
+    own_revisions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,8 @@ class AccessPath:
             loaded, second = await self._load(access, write.load)
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
+            if write.prepare is not None:
+                await write.prepare(loaded)
             write_set = write.decide(loaded, second)
             match await self._commit(access, write_set):
                 case Committed():
@@ -191,7 +196,7 @@ class AccessPath:
                     return await self._replay(access, write, receipt)
                 case IdempotencyReused():
                     raise IdempotencyKeyReusedError
-                case StaleRevision(current=current):
+                case StaleRevision(current=current) if not write.own_revisions:
                     raise StaleRevisionError(current)
                 case AlreadyExists(record_id) if write.exists is not None:
                     raise write.exists(record_id)
