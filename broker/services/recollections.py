@@ -1,0 +1,109 @@
+"""The use cases that give memories back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from broker.domain.call import Call
+from broker.domain.fields import Violations, check_scope, refuse_if_any
+from broker.domain.memories import (
+    Arm,
+    ArmReport,
+    Gap,
+    Recall,
+    RecallByTags,
+    RecallMode,
+    Recollected,
+    Recollection,
+    Tagged,
+)
+from broker.domain.ports import Clock
+from broker.domain.reply_size import cut_records
+from broker.domain.requests import Unknown
+from broker.retrieval.ranking import ranked, shortlisted
+from broker.retrieval.tokens import query_terms
+from broker.services.access import Access, AccessPath
+from broker.services.entries import Entries
+from broker.services.recall_fields import (
+    LIMIT_DEFAULT,
+    TAGGED_DEFAULT,
+    check_by_tags,
+    check_recall,
+    eligible,
+    superseded_asked,
+)
+from providers.capabilities import Capability
+from providers.entries import Vector
+from providers.interface import IMemoryProvider
+from providers.model import Record
+from providers.recall import Recalled, RecallRequest, TaggedRequest
+from providers.requests import LoadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a provider is asked, and why there is no vector in it."""
+
+    request: RecallRequest
+    gap: Gap | None
+
+
+class Recollections:
+    """Gives memories back behind the checks of ``AccessPath``."""
+
+    def __init__(self, access: AccessPath, clock: Clock, entries: Entries) -> None:
+        """Take the path of checks, the clock, and what makes vectors."""
+        self._access = access
+        self._clock = clock
+        self._entries = entries
+
+    async def recall(self, call: Call, request: Recall) -> Recollected:
+        """Find memories by a query: two store trips, two owner trips (003-03, 003-12).
+
+        Raises:
+            RecallScopeTooLargeError: not retryable.
+        """
+        check_scope(request.scope)
+        authorized = await self._access.authorize(call, request.scope)
+        violations: Violations = []
+        full = check_recall(violations, request)
+        refuse_if_any(violations)
+        access = await self._access.enter(authorized, Capability.RECALL)
+        asked = await self._asked(access, request)
+        recalled, heads = await self._access.read(access, partial(_found, asked=asked))
+        results = ranked(recalled, asked, heads, limit=request.limit or LIMIT_DEFAULT)
+        kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
+        return Recollected(
+            project_id=request.scope.project_id,
+            results=results[:kept],
+            arms=_arms(asked, recalled),
+            full=full,
+        )
+
+    async def by_tags(self, call: Call, request: RecallByTags) -> Tagged:
+        """Return memories by tags: the most important first, sorted before the cut (003-04).
+
+        Raises:
+            RecallScopeTooLargeError: not retryable.
+        """
+        check_scope(request.scope)
+        authorized = await self._access.authorize(call, request.scope)
+        violations: Violations = []
+        full = check_by_tags(violations, request)
+        refuse_if_any(violations)
+        access = await self._access.enter(authorized, Capability.RECALL)
+        asked = TaggedRequest(
+            eligible=eligible(
+                request.filter,
+                project=access.project,
+                agent_id=request.scope.agent_id,
+                at=self._clock.now(),
+            ),
+            limit=request.limit or TAGGED_DEFAULT,
+        )
+        page = await self._access.read(
+            access, lambda provider, timeout: provider.tagged(asked, timeout=timeout)
+        )
+        records = cut_records(page.records) if full else page.records
+        more = page.more or len(records) < len(page.records)
+        return Tagged(request.scope.project_id, records, more, full)
