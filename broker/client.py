@@ -106,9 +106,7 @@ async def connect(
         ValueError: the address is no ``host:port``.
         OSError: the certificates cannot be read.
     """
-    channel = open_channel(
-        _peer(address, root_ca_file), service_config=_service_config()
-    )
+    channel = open_channel(_peer(address, root_ca_file), service_config=_service_config())
     scope = record_pb2.Scope(project_id=project, run_id=run, agent_id=agent)
     async with channel:
         yield MemoryClient(channel, token, scope, tenant)
@@ -153,9 +151,7 @@ class MemoryClient:
             content=content,
             tags=list(tags),
             importance=importance,
-            facet=record_pb2.MemoryFacet(
-                source=source, source_type=record_pb2.SOURCE_TYPE_AGENT
-            ),
+            facet=record_pb2.MemoryFacet(source=source, source_type=record_pb2.SOURCE_TYPE_AGENT),
         )
         if metadata is not None:
             memory.facet.metadata.update(dict(metadata))
@@ -178,8 +174,7 @@ class MemoryClient:
             ),
         )
         return [
-            _memory(each.record, score=each.score, trust=each.trust_label)
-            for each in reply.results
+            _memory(each.record, score=each.score, trust=each.trust_label) for each in reply.results
         ]
 
     async def recall_by_tags(self, tags: Iterable[str], *, limit: int = 10) -> Sequence[Memory]:
@@ -296,8 +291,8 @@ def _peer(address: str, root_ca_file: Path | None) -> PeerSettings:
         plain = PeerSettings(address=address, plaintext_loopback=True)
     except ValueError:
         return PeerSettings(address=address, root_ca_file=root_ca_file)
-    return plain if root_ca_file is None else PeerSettings(
-        address=address, root_ca_file=root_ca_file
+    return (
+        plain if root_ca_file is None else PeerSettings(address=address, root_ca_file=root_ca_file)
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from broker.domain.requests import ContentInput, FacetInput, ScopeInput, Unknown
 from providers.model import MemoryKind, OriginTier, Record, Sensitivity
@@ -73,6 +74,10 @@ class DedupMode(StrEnum):
     """Which duplicates are looked for; absent: all."""
 
     DECLARED = "declared"
+
+
+MEMORIES_MAX: Final = 12
+"""Memories that one request may bring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

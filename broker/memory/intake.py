@@ -133,9 +133,7 @@ class Intake:
             for record_id, score in scores
             if score is not None and (record := self.shelf.live(record_id)) is not None
         ]
-        return max(
-            live, key=lambda each: (each.score, each.record.current.record_id), default=None
-        )
+        return max(live, key=lambda each: (each.score, each.record.current.record_id), default=None)
 
     def _create(self, item: Item, target: Record | None) -> str:
         put = with_entry(

@@ -6,6 +6,7 @@ from itertools import islice
 from broker.api.v1 import memory_service_pb2 as pb
 from broker.domain.fields import FILTER_MAX
 from broker.domain.memories import (
+    MEMORIES_MAX,
     ArmReport,
     DedupInput,
     FilterInput,
@@ -25,7 +26,6 @@ from broker.server.vocabulary import (
     SENSITIVITIES,
 )
 from broker.server.wellknown import put_time
-from broker.services.memory_fields import MEMORIES_MAX
 from providers.model import OriginTier, Record
 
 # -------------------- in

@@ -243,7 +243,7 @@ class AccessPath:
         named = LoadRequest(
             project=access.project,
             record_ids=tuple(dict.fromkeys(ref.record_id for ref in receipt.refs)),
-            revisions=receipt.refs,
+            revisions=tuple(dict.fromkeys(receipt.refs)),
         )
         loaded, third = await self._load(access, named)
         check_same_request(receipt, write.method, write.fingerprint)

@@ -98,9 +98,7 @@ class Forgetting:
             method=FORGET,
             key=key,
             fingerprint=request_print,
-            load=LoadRequest(
-                project=access.project, receipt=key, record_ids=(request.record_id,)
-            ),
+            load=LoadRequest(project=access.project, receipt=key, record_ids=(request.record_id,)),
             decide=decide,
         )
 

@@ -5,16 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from broker.domain.memories import Gap
-from broker.domain.ports import EmbeddingPort
 from broker.memory.intake import Earlier, Item, Likeness
 from broker.retrieval.scoring import cosine
 from broker.retrieval.tokens import distinct_terms, jaccard
 from broker.services.access import Access
-from providers.capabilities import Capability
-from providers.entries import Vector
-from providers.model import Record, Sensitivity
-from providers.recall import QUERY_TERMS_MAX, Eligible, Match, RecallRequest, Recalled
+from providers.model import Record
+from providers.recall import QUERY_TERMS_MAX, Eligible, Match, Recalled, RecallRequest
 from providers.requests import KeyHolder, LoadRequest
 
 SHORTLIST_MAX: Final = 8

@@ -120,9 +120,7 @@ class _Intent:
     async def _made(self, stamp: Stamp) -> tuple[tuple[Item, ...], Gap | None]:
         facets = [each.facet_at(stamp.now) for each in self.checked]
         contents = [each.content for each in self.checked]
-        entries, gap = await self.entries.of(
-            self.access, list(zip(contents, facets, strict=True))
-        )
+        entries, gap = await self.entries.of(self.access, list(zip(contents, facets, strict=True)))
         scope = self.request.scope
         items = tuple(
             Item(
@@ -209,9 +207,5 @@ def heads_named(settled: Settled, heads: dict[str, Record]) -> tuple[Record, ...
     """Return the heads a receipt names, in its order: those written, and those that were there."""
     if settled.write_set is None:
         return heads_left(settled)
-    written = {
-        put.record.current.record_id: put.record for put in settled.write_set.heads
-    }
-    return tuple(
-        written.get(ref.record_id) or heads[ref.record_id] for ref in settled.receipt.refs
-    )
+    written = {put.record.current.record_id: put.record for put in settled.write_set.heads}
+    return tuple(written.get(ref.record_id) or heads[ref.record_id] for ref in settled.receipt.refs)

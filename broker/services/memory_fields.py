@@ -16,14 +16,13 @@ from broker.domain.fields import (
     checked_content,
     refuse_if_any,
 )
-from broker.domain.memories import DedupInput, MemoryInput, Remember
+from broker.domain.memories import MEMORIES_MAX, DedupInput, MemoryInput, Remember
 from broker.domain.requests import FacetInput, Unknown
 from broker.memory.admission import admitted
 from broker.memory.beliefs import belief_faults, believed
 from broker.memory.stamps import stamped
 from providers.model import Content, MemoryFacet, SourceType
 
-MEMORIES_MAX: Final = 12
 TYPE_DEFAULT: Final = "memory"
 EXPIRE_DAYS_MAX: Final = 3_650
 _THRESHOLD_SOURCES: Final = frozenset({SourceType.OPERATOR, SourceType.MANUAL})

@@ -6,7 +6,14 @@ from typing import Final, TypeVar
 
 from broker.domain.errors import Violation
 from broker.domain.facets import EPOCH_MAX, NAMESPACE_MAX, SUBJECT_MAX
-from broker.domain.fields import FILTER_MAX, TAG_MAX, Violations, check_text, check_unit, normal_tags
+from broker.domain.fields import (
+    FILTER_MAX,
+    TAG_MAX,
+    Violations,
+    check_text,
+    check_unit,
+    normal_tags,
+)
 from broker.domain.memories import FilterInput, Recall, RecallByTags
 from broker.domain.paging import checked_view
 from broker.domain.requests import UNKNOWN, Unknown
@@ -51,8 +58,11 @@ def _check_limit(violations: Violations, limit: int, most: int) -> None:
 
 
 def _check_filter(violations: Violations, given: FilterInput) -> None:
-    for name, longest in (("namespaces", NAMESPACE_MAX), ("tags_all", TAG_MAX),
-                          ("tags_any_glob", TAG_MAX)):
+    for name, longest in (
+        ("namespaces", NAMESPACE_MAX),
+        ("tags_all", TAG_MAX),
+        ("tags_any_glob", TAG_MAX),
+    ):
         _check_list(violations, f"filter.{name}", getattr(given, name), longest)
     if len(given.memory_kinds) > FILTER_MAX:
         violations.append(Violation("filter.memory_kinds", f"must be at most {FILTER_MAX}"))
@@ -68,9 +78,7 @@ def _check_filter(violations: Violations, given: FilterInput) -> None:
             violations.append(Violation(f"filter.{name}", "must be a known value"))
 
 
-def _check_list(
-    violations: Violations, field: str, values: tuple[str, ...], longest: int
-) -> None:
+def _check_list(violations: Violations, field: str, values: tuple[str, ...], longest: int) -> None:
     if len(values) > FILTER_MAX:
         violations.append(Violation(field, f"must be at most {FILTER_MAX}"))
     blank_allowed = field.endswith("namespaces")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from broker.domain.call import Call
 from broker.domain.fields import Violations, check_scope, refuse_if_any
@@ -14,12 +15,10 @@ from broker.domain.memories import (
     RecallByTags,
     RecallMode,
     Recollected,
-    Recollection,
     Tagged,
 )
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
-from broker.domain.requests import Unknown
 from broker.retrieval.ranking import ranked, shortlisted
 from broker.retrieval.tokens import query_terms
 from broker.services.access import Access, AccessPath
@@ -36,16 +35,8 @@ from providers.capabilities import Capability
 from providers.entries import Vector
 from providers.interface import IMemoryProvider
 from providers.model import Record
-from providers.recall import Recalled, RecallRequest, TaggedRequest
+from providers.recall import Eligible, Recalled, RecallRequest, TaggedRequest
 from providers.requests import LoadRequest
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a provider is asked, and why there is no vector in it."""
-
-    request: RecallRequest
-    gap: Gap | None
 
 
 class Recollections:
@@ -107,3 +98,71 @@ class Recollections:
         records = cut_records(page.records) if full else page.records
         more = page.more or len(records) < len(page.records)
         return Tagged(request.scope.project_id, records, more, full)
+
+    async def _asked(self, access: Access, request: Recall) -> "_Asked":
+        """Return what a provider is asked, and why there is no vector in it."""
+        terms = query_terms(request.query)
+        vector, gap = await self._vector(access, request)
+        moment = request.as_of if isinstance(request.as_of, datetime) else self._clock.now()
+        return _Asked(
+            eligible=eligible(
+                request.filter,
+                project=access.project,
+                agent_id=request.scope.agent_id,
+                at=moment,
+                superseded=superseded_asked(request),
+            ),
+            terms=terms,
+            vector=vector,
+            gap=gap,
+        )
+
+    async def _vector(self, access: Access, request: Recall) -> tuple[Vector | None, Gap | None]:
+        if request.mode is RecallMode.KEYWORD:
+            return None, Gap.NOT_ASKED
+        return await self._entries.vector(access, request.query)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """One query as it is asked; ``gap`` says why it has no vector."""
+
+    eligible: Eligible
+    terms: tuple[str, ...]
+    vector: Vector | None
+    gap: Gap | None
+
+
+async def _found(
+    provider: IMemoryProvider, timeout: float, *, asked: _Asked
+) -> tuple[Recalled, Mapping[str, Record]]:
+    """Return what a provider found, and the heads of what may be among the best."""
+    if not asked.terms and asked.vector is None:
+        return Recalled(), {}
+    request = RecallRequest(eligible=asked.eligible, terms=asked.terms, vector=asked.vector)
+    recalled = await provider.recall(request, timeout=timeout)
+    ids = shortlisted(recalled)
+    if not ids:
+        return recalled, {}
+    wanted = LoadRequest(project=asked.eligible.project, record_ids=ids)
+    return recalled, (await provider.load(wanted, timeout=timeout)).heads
+
+
+def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:
+    """Tell how each arm did (000-41, 001-40)."""
+    unindexed = Gap.UNINDEXED if recalled.unindexed else None
+    words = bool(asked.terms)
+    return (
+        ArmReport(
+            Arm.KEYWORD,
+            ran=words,
+            gap=unindexed if words else Gap.NO_WORDS,
+            found=len(recalled.matches),
+        ),
+        ArmReport(
+            Arm.VECTOR,
+            ran=asked.vector is not None,
+            gap=asked.gap,
+            found=len(recalled.nearest),
+        ),
+    )
