@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 RECORD_TERMS_MAX = 2_048
 TERM_LENGTH_MAX = 64
-DIMENSION_MAX = 2_048
+LENGTH_MAX = 2**31 - 1
+DIMENSION_MAX = 1_536
 MODEL_LENGTH_MAX = 128
 FLOAT_BYTES = 4
 
@@ -16,7 +17,8 @@ class TermVector:
 
     ``counts`` gives each term and how often it occurs: at most 2,048 terms of 1-64 code points,
     none with a control character, each at least once. ``length`` is how many terms the whole text
-    has, repetitions and those beyond the limit included: at least the sum of the counts.
+    has, repetitions and those beyond the limit included: at least the sum of the counts, at most
+    2^31 - 1.
     """
 
     counts: Mapping[str, int]
@@ -27,7 +29,7 @@ class TermVector:
 class Vector:
     """An embedding: the model it is of (1-128 characters) and its numbers.
 
-    ``packed`` holds 1-2,048 little-endian float32, of unit length together, so that a dot product
+    ``packed`` holds 1-1,536 little-endian float32, of unit length together, so that a dot product
     is the cosine.
     """
 

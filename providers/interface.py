@@ -20,7 +20,7 @@ General clauses
 - G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
   it passes before a
   write was sent the call raises ProviderTimeoutError or ProviderUnavailableError; after that
-  OutcomeUnknownError. ``commit``, ``acquire``, ``acknowledge`` and ``release`` write.
+  OutcomeUnknownError. ``commit``, ``index``, ``acquire``, ``acknowledge`` and ``release`` write.
 - G-5. Drivers' errors leave only as the types of ``errors.py``, told apart by code and never by
   text, cause chained.
 - G-6. A method of a capability that is not declared raises CapabilityMissingError and touches
@@ -239,16 +239,15 @@ class IMemoryProvider(ABC):
     async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
         """Find memories by words and by a vector, with the statistics that rank them.
 
-        Laws come with the recall issue.
-
         - Q-1. Eligible is a memory of this agent, with trust pending or approved, that is active
           or, as ``superseded`` says, superseded; created at ``at`` or before, not invalidated and
           not expired then: the very moment of expiry counts as expired. With ``Superseded.ALL`` the
           time of invalidation filters nothing.
         - Q-2. Every filter acts on every arm, before any limit. A memory without a tier counts as
           external, without a sensitivity as internal. What others have costs no place.
-        - Q-3. ``documents``, ``length_total``, ``frequencies`` and ``unindexed`` are of all active
-          memories of this agent with trust pending or approved, whatever the request filters.
+        - Q-3. ``documents``, ``length_total``, ``frequencies`` and ``unindexed`` are of all
+          memories of this agent with trust pending or approved that are active or, where superseded
+          ones are asked for, superseded: whatever else the request filters.
         - Q-4. The terms, by frequency ascending, then by themselves byte for byte, drive as long as
           their frequencies together are at most 2,000; the first that occurs at all always drives.
           A match is an eligible memory with an entry that holds a driving term.
@@ -259,19 +258,17 @@ class IMemoryProvider(ABC):
           exact to 1e-4. Without the capability of vectors a request with one is refused (G-6).
         - Q-7. A term is compared byte for byte and means itself; one that occurs nowhere has
           frequency 0 and does not drive.
-        - Q-8. RecallScopeTooLargeError where the agent has more such memories (Q-3, and superseded
-          ones where asked for) than the resource negotiated. Nothing is left out in silence.
+        - Q-8. RecallScopeTooLargeError where the agent has more such memories (Q-3), with an entry
+          or without, than the resource negotiated. Nothing is left out in silence.
         - Q-9. All of one snapshot, where the store can; a commit whose outcome was returned before
           is seen, its entry too. One round trip; where a store walks, one for each stretch.
         - Q-10. An entry is replaced with the head it is put with, whole: an old vector never
-          answers for new text. A head put without one keeps its own.
+          answers for new text. A head put without one keeps its own. What is no memory has none.
         """
         raise CapabilityMissingError(Capability.RECALL)
 
     async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
         """Return eligible memories (Q-1, Q-2), most important first.
-
-        Laws come with the recall issue.
 
         - B-1. Order is importance descending as a number, update time descending, record id
           ascending byte for byte; sorted before the limit. ``more`` is true exactly when something
@@ -285,8 +282,6 @@ class IMemoryProvider(ABC):
     async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
         """Return memories of a project, of any state but forgotten, that have no entry.
 
-        Laws come with the recall issue.
-
         - I-1. By record id ascending byte for byte, after ``after``; with ``vector_model`` also
           those whose entry has no vector of that model.
         """
@@ -295,10 +290,9 @@ class IMemoryProvider(ABC):
     async def index(self, request: IndexRequest, *, timeout: float) -> int:
         """Put entries for heads that are there, and return how many were put.
 
-        Laws come with the recall issue.
-
-        - I-2. An entry is put only where the head still is the revision named; no revision, time or
-          counter changes by it. It may be repeated.
+        - I-2. An entry is put only where a memory's head still is the revision named; no revision,
+          time or counter changes by it. It may be repeated. One that breaks a limit raises
+          WriteSetInvalidError (C-15), and none is put.
         """
         raise CapabilityMissingError(Capability.RECALL)
 

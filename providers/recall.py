@@ -37,9 +37,10 @@ class Superseded(StrEnum):
 class Eligible:
     """Which memories of one agent may be given back, at a time: clauses Q-1 and Q-2.
 
-    Empty sets do not filter. ``namespaces`` holds ``""`` for memories without one. ``tags`` must
-    all be there, and at least one tag fits one of ``patterns``, where ``*`` is any run and ``?``
-    any one character; both compare as ``folding.folded`` gives them.
+    Empty sets do not filter. ``namespaces`` holds ``""`` for memories without one. ``subject`` and
+    ``epoch`` compare byte for byte, as namespaces do. ``tags`` must all be there, and at least one
+    tag fits one of ``patterns``, where ``*`` is any run and ``?`` any one character; both compare
+    as ``folding.folded`` gives them.
 
     Raises:
         ValueError: ``at`` has no zone, or there are more than 32 tags or patterns.
@@ -116,8 +117,9 @@ class Near:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """What was found, and the statistics of the agent's live memories (Q-3).
+    """What was found, and the statistics of the memories looked through (Q-3).
 
+    ``documents`` counts those with an entry, and ``length_total`` adds their lengths.
     ``frequencies`` says how many of these hold each term of the request, in their order.
     ``unindexed`` counts those that have no entry yet, which no word finds.
     """

@@ -14,6 +14,7 @@ from typing import Any
 from providers.entries import (
     DIMENSION_MAX,
     FLOAT_BYTES,
+    LENGTH_MAX,
     MODEL_LENGTH_MAX,
     RECORD_TERMS_MAX,
     TERM_LENGTH_MAX,
@@ -91,6 +92,7 @@ def check_entry(entry: RecallEntry) -> None:
     _require(all(map(_TERM.fullmatch, counts)), f"a term is 1-{TERM_LENGTH_MAX} plain characters")
     _require(min(counts.values(), default=1) >= 1, "a term occurs at least once")
     _require(entry.terms.length >= sum(counts.values()), "a length is below its counts")
+    _require(entry.terms.length <= LENGTH_MAX, f"a length is at most {LENGTH_MAX}")
     if entry.vector is not None:
         _check_vector(entry.vector)
 
