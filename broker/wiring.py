@@ -35,6 +35,7 @@ from broker.config import (
 from broker.context.limits import ContextLimits
 from broker.effects.client import EventsClient
 from broker.effects.relay import Relay
+from broker.openings import open_embeddings
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
@@ -110,6 +111,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         access = AccessPath(authority, Binder(catalog, pins))
         stack.push_async_callback(access.drain)
         relay = _relay(settings.events, metrics, stack)
+        open_embeddings(settings.embeddings, metrics, stack)
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from broker.cli import transfer
-from broker.cli.choices import Schema
+from broker.cli.choices import Embeddings, Schema
 from broker.cli.refusals import SETTINGS_REFUSALS, readable
 from broker.config import WORKERS_MAX, read_secret
 
@@ -105,6 +105,10 @@ def dev(
             help="Where memory is kept: postgres, redis, or cosmos, of which a stand-in is started."
         ),
     ] = "postgres",
+    embeddings: Annotated[
+        Embeddings,
+        typer.Option(help="local: the model of the extra [embeddings]; it takes some 200 MB."),
+    ] = Embeddings.NONE,
 ) -> None:
     """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
 
@@ -116,7 +120,7 @@ def dev(
     from broker.cli import operations
 
     given = _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)
-    _run(lambda: operations.dev(data, port, provider, *given))
+    _run(lambda: operations.dev(data, port, provider, *given, embeddings=embeddings))
 
 
 def _migration_dsn() -> str:

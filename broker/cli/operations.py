@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import asyncpg
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.cli.choices import Schema
+from broker.cli.choices import Embeddings, Schema
 from broker.cli.refusals import SETTINGS_REFUSALS
 from broker.config import Settings
 from broker.readiness import ConfigurationError
@@ -92,7 +92,13 @@ async def init_resource(
 
 
 async def dev(
-    data: Path, port: int, provider: str, postgres_dsn: str | None, events_dsn: str | None
+    data: Path,
+    port: int,
+    provider: str,
+    postgres_dsn: str | None,
+    events_dsn: str | None,
+    *,
+    embeddings: Embeddings,
 ) -> None:
     """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
@@ -104,7 +110,12 @@ async def dev(
         ) from error
     try:
         await run_stack(
-            data, port=port, provider=provider, postgres_dsn=postgres_dsn, events_dsn=events_dsn
+            data,
+            port=port,
+            provider=provider,
+            postgres_dsn=postgres_dsn,
+            events_dsn=events_dsn,
+            embeddings=embeddings,
         )
     except DevStackError as error:
         raise StackEndedError(str(error)) from error
