@@ -46,6 +46,7 @@ from broker.server.context_servicer import context_service
 from broker.server.discovery_servicer import discovery_service
 from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
+from broker.server.memory_servicer import MemoryPorts, memory_service
 from broker.server.proposal_servicer import proposal_service
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.server.transfer_servicer import transfer_service
@@ -53,14 +54,18 @@ from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.contexts import Contexts
 from broker.services.effects import Effects, UnscopedEffectReads
+from broker.services.entries import Entries
+from broker.services.forgetting import Forgetting
 from broker.services.gate import Gate
 from broker.services.head_writer import HeadWriter
+from broker.services.memories import Memories
 from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
+from broker.services.recollections import Recollections
 from broker.services.transfers import Transfers
 from broker.store.compilations import PostgresCompilationLog
 from broker.store.pins import PostgresPinStore
@@ -111,10 +116,11 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         access = AccessPath(authority, Binder(catalog, pins))
         stack.push_async_callback(access.drain)
         relay = _relay(settings.events, metrics, stack)
-        open_embeddings(settings.embeddings, metrics, stack)
+        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),
+            _memory_service(access, makers),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
             _context_service(access, engine, settings.context),
             discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog), Gate())),
@@ -307,6 +313,16 @@ def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService
         binding_service(BindingReads(access, catalog)),
         transfer_service(Transfers(access, SystemClock(), _new_id, written_bundle)),
     ]
+
+
+def _memory_service(access: AccessPath, makers: Entries) -> ServedService:
+    writer = _writer(access)
+    ports = MemoryPorts(
+        remembering=Memories(access, writer, makers),
+        recalling=Recollections(access, SystemClock(), makers),
+        forgetting=Forgetting(access, writer),
+    )
+    return memory_service(ports)
 
 
 def _new_id() -> str:
