@@ -1,1 +1,1 @@
-"""The write engine: what becomes of text that is to be remembered. Pure."""
+"""What every write of content passes: strip, screening, flags, keys, stamps. Pure, no I/O."""

@@ -23,6 +23,9 @@ CONFIDENCE_STEP: Final = 0.1
 CONFIDENCE_DEFAULT: Final = 0.5
 """That of a belief which never said how sure it is, before it is told again."""
 
+BARRING: Final = frozenset({"rejected_untrue", "rejected_changed"})
+"""Why a memory is out of use when its text may not come back; other rejections bar nothing."""
+
 NOTHING: Final = RecallEntry(TermVector({}, 0))
 """The entry of what no query finds."""
 
@@ -35,6 +38,14 @@ def is_live(record: Record, at: datetime) -> bool:
     facet = current.facet
     ends = () if facet is None else (facet.expire_time, facet.invalidate_time)
     return all(end is None or end > at for end in ends)
+
+
+def is_barred(record: Record) -> bool:
+    """Tell whether a memory was rejected for what it says: as untrue, or as true no more (§6.3)."""
+    current = record.current
+    if current.trust is not Trust.REJECTED or current.facet is None:
+        return False
+    return current.facet.invalidation_reason in BARRING
 
 
 def reinforced(record: Record, *, stamp: Stamp) -> HeadPut:

@@ -7,9 +7,9 @@ from typing import Final
 from broker.domain.errors import TombstonedError
 from broker.domain.memories import Action, Outcome, Remembered, Signal
 from broker.domain.records import Stamp, created
-from broker.memory.changes import gave_way, reinforced
+from broker.memory.changes import gave_way, is_barred, reinforced
 from broker.memory.decide import DUPLICATE_COSINE, Found, Scored, Verdict, decide
-from broker.memory.keys import belief_key_of, content_key, content_key_of, tombstones_by_rejection
+from broker.memory.keys import belief_key, belief_key_of, content_key, content_key_of
 from broker.memory.shelf import Shelf, with_entry
 from providers.entries import RecallEntry, Vector
 from providers.model import Content, Kind, MemoryFacet, Record, RevisionRef
@@ -41,7 +41,10 @@ class Item:
     @property
     def belief_key(self) -> str | None:
         """The key of its subject and belief type, where it has both."""
-        return belief_key_of(self.agent_id, self.facet)
+        subject, belief_type = self.facet.subject, self.facet.belief_type
+        if subject is None or belief_type is None:
+            return None
+        return belief_key(self.agent_id, self.facet.namespace, subject, belief_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Intake:
         if holder is not None and holder.tombstone_kind is not None:
             raise TombstonedError("the content was forgotten and may not come back")
         record = self.shelf.holder(item.content_key)
-        if record is not None and tombstones_by_rejection(record, item.content_key):
+        if record is not None and is_barred(record) and _content_key(record) == item.content_key:
             raise TombstonedError("the content was rejected and may not come back")
 
     def _verdict(self, item: Item, like: Sequence[Likeness]) -> Verdict:
@@ -105,7 +108,7 @@ class Intake:
             return Verdict(action=Action.CREATED)
         all_like = [*like, *(self.likeness(item, each) for each in self._earlier)]
         found = Found(
-            same=self._live_holder(item.content_key, content_key_of),
+            same=self._live_holder(item.content_key, _content_key),
             belief=self._live_holder(item.belief_key, _belief_key),
             nearest=self._best((each.record_id, each.cosine) for each in all_like),
             likest=self._best(
@@ -151,7 +154,7 @@ class Intake:
         self.shelf.put(put)
         if target is not None:
             self._retire(target, first.record_id)
-        self._claim(item.content_key, first.record_id, content_key_of)
+        self._claim(item.content_key, first.record_id, _content_key)
         self.shelf.prove(item.content_key)
         if item.belief_key is not None:
             self._claim(item.belief_key, first.record_id, _belief_key)
@@ -166,7 +169,7 @@ class Intake:
     def _retire(self, target: Record, by: str) -> None:
         head = self.shelf.head(target.current.record_id)
         replacement = self.shelf.head(by).current
-        for key in (content_key_of(head), _belief_key(head)):
+        for key in (_content_key(head), _belief_key(head)):
             if key is not None:
                 self.shelf.leave(key, head.current.record_id)
         self.shelf.put(gave_way(head, replacement, stamp=self.stamp))
@@ -235,6 +238,9 @@ def _remembered(
     )
 
 
+def _content_key(record: Record) -> str:
+    return content_key_of(record.current)
+
+
 def _belief_key(record: Record) -> str | None:
-    current = record.current
-    return None if current.facet is None else belief_key_of(current.agent_id, current.facet)
+    return belief_key_of(record.current)

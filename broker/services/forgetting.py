@@ -121,10 +121,9 @@ def _forgettable(loaded: Loaded, request: Forget, *, bound: bool) -> Record:
 
 
 def _releases(record: Record) -> tuple[ClaimRelease, ...]:
-    current = record.current
-    key = None if current.facet is None else belief_key_of(current.agent_id, current.facet)
-    return () if key is None else (ClaimRelease(key, current.record_id),)
+    key = belief_key_of(record.current)
+    return () if key is None else (ClaimRelease(key, record.current.record_id),)
 
 
 def _tombstone(record: Record, put: HeadPut) -> Tombstone:
-    return Tombstone(content_key_of(record), TOMBSTONE_KIND, put.record.current.create_time)
+    return Tombstone(content_key_of(record.current), TOMBSTONE_KIND, put.record.current.create_time)

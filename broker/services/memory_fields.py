@@ -20,10 +20,11 @@ from broker.domain.memories import MEMORIES_MAX, DedupInput, MemoryInput, Rememb
 from broker.domain.requests import FacetInput, Unknown
 from broker.memory.admission import admitted
 from broker.memory.beliefs import belief_faults, believed
+from broker.memory.keys import belief_key, content_key
 from broker.memory.stamps import stamped
 from providers.model import Content, MemoryFacet, SourceType
 
-TYPE_DEFAULT: Final = "memory"
+TYPE_DEFAULT: Final = "note"
 EXPIRE_DAYS_MAX: Final = 3_650
 _THRESHOLD_SOURCES: Final = frozenset({SourceType.OPERATOR, SourceType.MANUAL})
 
@@ -38,6 +39,14 @@ class Checked:
     given: MemoryInput
     content: Content
     facet: MemoryFacet
+
+    def keys(self, agent_id: str) -> tuple[str, ...]:
+        """Return the keys at which it meets memories that say the same, or are about the same."""
+        space, subject = self.facet.namespace, self.facet.subject
+        key = content_key(agent_id, space, self.content.content)
+        if subject is None or self.facet.belief_type is None:
+            return (key,)
+        return key, belief_key(agent_id, space, subject, self.facet.belief_type)
 
     def facet_at(self, now: datetime) -> MemoryFacet:
         """Return the facet as it is written at a time."""
@@ -120,5 +129,5 @@ def _completed(memory: MemoryInput, content: Content) -> Checked:
     """Admit the text, and state what follows where nothing was stated (000-03, 000-04)."""
     facet = new_facet(memory.facet or FacetInput())
     content, facet = admitted(content, facet)
-    facet = believed(stamped(content, facet or MemoryFacet()))
+    facet = believed(stamped(content.type, facet))
     return Checked(given=memory, content=content, facet=facet)

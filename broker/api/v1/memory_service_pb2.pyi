@@ -229,7 +229,7 @@ class MemoryInput(_message.Message):
     title: _builtins.str
     """At most 512 code points, no NUL. Empty: none."""
     type: _builtins.str
-    """1-64 code points after trimming, no control characters. Empty: `memory`."""
+    """1-64 code points after trimming, no control characters. Empty: `note`."""
     importance: _builtins.float
     """0.0 to 1.0. Default 0.5; 0.0 is a value."""
     expire_days: _builtins.int

@@ -41,7 +41,9 @@ def test_nothing_like_it_is_created() -> None:
 @pytest.mark.parametrize("source", list(SourceType))
 def test_the_same_text_is_skipped_whoever_tells_it(source: SourceType) -> None:
     """Step 1 of §6.3 goes before all others; no score decides it."""
-    found = Found(same=PLAIN, belief=BELIEF, nearest=Scored(BELIEF, 1.0), likest=Scored(BELIEF, 1.0))
+    found = Found(
+        same=PLAIN, belief=BELIEF, nearest=Scored(BELIEF, 1.0), likest=Scored(BELIEF, 1.0)
+    )
     verdict = decide(found, source_type=source, memory_kind=FACT)
     assert verdict == Verdict(action=Action.SKIPPED, signal=Signal.EXACT, target=PLAIN)
 
@@ -80,9 +82,7 @@ def test_the_cosine_skips_from_095_and_merges_nothing(score: float, action: Acti
     assert verdict.score == (score if action is Action.SKIPPED else None)
 
 
-@pytest.mark.parametrize(
-    ("score", "action"), [(0.8, Action.SKIPPED), (below(0.8), Action.CREATED)]
-)
+@pytest.mark.parametrize(("score", "action"), [(0.8, Action.SKIPPED), (below(0.8), Action.CREATED)])
 def test_a_threshold_of_the_request_holds(score: float, action: Action) -> None:
     """001-04: the boundary of duplicates may be given."""
     assert by_vector(score, duplicate_cosine=0.8).action is action
