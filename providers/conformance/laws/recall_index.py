@@ -170,6 +170,7 @@ async def unindexed_are_listed_in_pages(bench: Bench) -> None:
             limit=limit,
         ):
             expect.that(len(part) <= limit, "a page holds at most its limit")
+            expect.that(part[0] not in found, "a page begins after the one before")
             found += part
         expect.equal(found, wanted, f"{limit} at a time")
     await followed(provider, project, wanted[0], text="Python.")
@@ -182,14 +183,15 @@ async def index_puts_entries_for_the_head_that_was_read(bench: Bench) -> None:
     """001-11: a head that moved on keeps what it has; nothing but the entry changes."""
     project, provider = bench.project(), bench.provider
     heads = [specimens.memory(f"r{n}") for n in range(3)]
-    await created(provider, project, *heads, specimens.decision("d1"))
+    decision = specimens.decision("d1")
+    await created(provider, project, *heads, decision)
     moved = await followed(
         provider, project, heads[1], text="Python.", entry=specimens.entry("python")
     )
-    old, elsewhere = specimens.entry("java java"), specimens.decision("d1")
+    old = specimens.entry("java java")
     puts = tuple(
         EntryPut(record_id=now.record_id, revision_id=now.revision_id, entry=old)
-        for now in (each.current for each in (*heads[:2], elsewhere, specimens.memory("absent")))
+        for now in (each.current for each in (*heads[:2], decision, specimens.memory("absent")))
     )
     unstorable = EntryPut(record_id="r\0", revision_id="\ud800", entry=old)
     request = IndexRequest(project=project, entries=(*puts, unstorable))

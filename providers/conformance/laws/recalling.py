@@ -278,18 +278,19 @@ async def refused_commits_put_no_entry(bench: Bench) -> None:
 async def what_was_committed_is_recalled(bench: Bench) -> None:
     """004-63: as soon as a commit was answered, through another provider, all of it or nothing."""
     project, provider, writer = bench.project(), bench.provider, await bench.another()
-    now = [_memory(f"r{n}", "turn0")[0] for n in range(3)]
-    pairs = [(each, specimens.entry("turn0")) for each in now]
-    await remembered(writer, project, *pairs)
+    now = [specimens.memory(f"r{n}") for n in range(3)]
+    await remembered(writer, project, *((each, specimens.entry("even")) for each in now))
     for turn in range(1, 8):
         later = [specimens.after(each, f"turn {turn}") for each in now]
-        entry = specimens.entry(f"turn{turn}")
+        entry = specimens.entry(("even", "odd")[turn % 2])
         puts = [
             specimens.put(new, over=old, entry=entry) for new, old in zip(later, now, strict=True)
         ]
         expect.equal(await commit(writer, specimens.write(project, *puts)), Committed(), "an edit")
-        got = await recalled(provider, project, f"turn{turn}", f"turn{turn - 1}")
-        expect.equal((matched(got), got.frequencies), (["r0", "r1", "r2"], (3, 0)), f"turn {turn}")
+        got = await recalled(provider, project, "even", "odd")
+        wanted = ((3, 0), (0, 3))[turn % 2]
+        told = (matched(got), got.frequencies)
+        expect.equal(told, (["r0", "r1", "r2"], wanted), f"turn {turn}")
         now = later
 
 
