@@ -249,7 +249,8 @@ class MemoryClient:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 raise MemoryNotFoundError(memory_id) from error
             raise
-        return reply.record
+        record: record_pb2.Record = reply.record
+        return record
 
     async def _call(self, method: Any, request: Any) -> Any:
         token = self._token if isinstance(self._token, str) else self._token()

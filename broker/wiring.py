@@ -61,11 +61,11 @@ from broker.services.head_writer import HeadWriter
 from broker.services.memories import Memories
 from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
+from broker.services.recollections import Recollections
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
-from broker.services.recollections import Recollections
 from broker.services.transfers import Transfers
 from broker.store.compilations import PostgresCompilationLog
 from broker.store.pins import PostgresPinStore

@@ -1,6 +1,6 @@
 """Takes memories in, one after the other: what stands against each, and what follows from it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -130,7 +130,7 @@ class Intake:
             return None
         return self.shelf.live(record.current.record_id)
 
-    def _best(self, scores: "Sequence[tuple[str, float | None]]") -> Scored | None:
+    def _best(self, scores: Iterable[tuple[str, float | None]]) -> Scored | None:
         live = [
             Scored(record, score)
             for record_id, score in scores
@@ -230,9 +230,9 @@ def _remembered(
     gone = outcome.get(f"o{place}")
     return Remembered(
         record=heads[place],
-        action=Action(outcome[f"a{place}"]),
+        action=Action(str(outcome[f"a{place}"])),
         reinforced=bool(outcome.get(f"r{place}", False)),
-        signal=None if signal is None else Signal(signal),
+        signal=None if signal is None else Signal(str(signal)),
         score=None if score is None else float(score),
         superseded_record_id=None if gone is None else refs[int(gone)].record_id,
     )

@@ -7,7 +7,7 @@ from broker.domain.ports import EmbeddingPort
 from broker.retrieval.terms import term_vector
 from broker.services.access import Access
 from providers.capabilities import Capability
-from providers.entries import RecallEntry, Vector
+from providers.entries import RecallEntry, TermVector, Vector
 from providers.model import Content, MemoryFacet, Sensitivity
 
 Told = tuple[Content, MemoryFacet | None]
@@ -69,7 +69,7 @@ def _text(content: Content) -> str:
     return content.content if content.title is None else f"{content.title}\n{content.content}"
 
 
-def _terms(content: Content, facet: MemoryFacet | None) -> "TermVector":
+def _terms(content: Content, facet: MemoryFacet | None) -> TermVector:
     return term_vector(
         title=content.title,
         content=content.content,

@@ -13,6 +13,7 @@ from broker.domain.records import Stamp
 from broker.memory.decide import DUPLICATE_COSINE
 from broker.memory.intake import Intake, Item, Likeness, Rules, remembered
 from broker.memory.shelf import Shelf
+from broker.retrieval.terms import distinct_terms
 from broker.services import likeness
 from broker.services.access import Access, AccessPath, Settled, Write
 from broker.services.entries import Entries
@@ -57,7 +58,7 @@ class Memories:
         access.bound.require(Capability.RECALL)
         intent = _Intent(access, request, checked, self._entries, self._writer, operator)
         settled = await self._access.write(access, intent.write())
-        return _reply(request, settled)
+        return _reply(request, settled, intent.heads)
 
 
 @dataclass(slots=True)
@@ -128,6 +129,7 @@ class _Intent:
                 run_id=scope.run_id,
                 content=content,
                 facet=facet,
+                terms=distinct_terms(content.content),
                 entry=entry,
             )
             for content, facet, entry in zip(contents, facets, entries, strict=True)
