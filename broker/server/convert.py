@@ -9,12 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from broker.api.v1 import (
-    memory_service_pb2,
-    proposal_service_pb2,
-    record_pb2,
-    record_service_pb2,
-)
+from broker.api.v1 import proposal_service_pb2, record_pb2, record_service_pb2
 from broker.domain.facets import MASK_PATHS_MAX, METADATA_BYTES_MAX
 from broker.domain.fields import FILTER_MAX, TAGS_GIVEN_MAX, TAGS_MAX
 from broker.domain.requests import (
@@ -64,8 +59,7 @@ def scope_input(message: record_pb2.Scope) -> ScopeInput:
 def content_input(
     message: record_service_pb2.CreateRecordRequest
     | record_service_pb2.UpdateRecordRequest
-    | proposal_service_pb2.CreateProposalRequest
-    | memory_service_pb2.MemoryInput,
+    | proposal_service_pb2.CreateProposalRequest,
 ) -> ContentInput:
     """Read the content set."""
     return ContentInput(

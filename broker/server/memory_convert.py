@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from broker.api.v1 import memory_service_pb2 as pb
-from broker.domain.fields import FILTER_MAX
+from broker.domain.fields import FILTER_MAX, TAGS_GIVEN_MAX
 from broker.domain.memories import (
     MEMORIES_MAX,
     ArmReport,
@@ -14,7 +14,8 @@ from broker.domain.memories import (
     Recollection,
     Remembered,
 )
-from broker.server.convert import content_input, facet_input, record_message
+from broker.domain.requests import ContentInput
+from broker.server.convert import facet_input, record_message
 from broker.server.vocabulary import (
     ARM_GAPS,
     DEDUP_MODES,
@@ -35,11 +36,22 @@ def memory_inputs(messages: Iterable[pb.MemoryInput]) -> tuple[MemoryInput, ...]
     """Read memories; of too many so many that it is seen."""
     return tuple(
         MemoryInput(
-            content=content_input(each),
+            content=_content(each),
             facet=facet_input(each),
             expire_days=each.expire_days,
         )
         for each in islice(messages, MEMORIES_MAX + 1)
+    )
+
+
+def _content(message: pb.MemoryInput) -> ContentInput:
+    return ContentInput(
+        type=message.type,
+        title=message.title,
+        content=message.content,
+        rationale="",
+        importance=message.importance if message.HasField("importance") else None,
+        tags=tuple(message.tags[: TAGS_GIVEN_MAX + 1]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads what a memory is held against before it is remembered: holders of its keys, and the like."""
+"""Reads what a memory is held against before it is kept: who holds its keys, and the like."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
