@@ -58,4 +58,5 @@ class LocalEmbeddings:
 
     async def aclose(self) -> None:
         """Drop what waits and wait for the texts that are being computed."""
-        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._threads.shutdown)

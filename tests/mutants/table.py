@@ -6,6 +6,7 @@ that must go red.
 """
 
 from tests.mutants.cosmos import MUTANTS as COSMOS
+from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
 from tests.mutants.redis import MUTANTS as REDIS
 
@@ -357,5 +358,6 @@ MUTANTS = (
         tests=("tests/integration/store/test_compilations.py",),
     ),
     *COSMOS,
+    *EMBEDDINGS,
     *REDIS,
 )
