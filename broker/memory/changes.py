@@ -1,7 +1,6 @@
 """How memories change by the write engine: told again, replaced, forgotten. Heads in, heads out."""
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from broker.domain.errors import TokenBoundError
@@ -23,29 +22,8 @@ CONFIDENCE_STEP: Final = 0.1
 CONFIDENCE_DEFAULT: Final = 0.5
 """That of a belief which never said how sure it is, before it is told again."""
 
-BARRING: Final = frozenset({"rejected_untrue", "rejected_changed"})
-"""Why a memory is out of use when its text may not come back; other rejections bar nothing."""
-
 NOTHING: Final = RecallEntry(TermVector({}, 0))
 """The entry of what no query finds."""
-
-
-def is_live(record: Record, at: datetime) -> bool:
-    """Tell whether a memory is in use at a time: active, not rejected, not expired."""
-    current = record.current
-    if current.state is not State.ACTIVE or current.trust is Trust.REJECTED:
-        return False
-    facet = current.facet
-    ends = () if facet is None else (facet.expire_time, facet.invalidate_time)
-    return all(end is None or end > at for end in ends)
-
-
-def is_barred(record: Record) -> bool:
-    """Tell whether a memory was rejected for what it says: as untrue, or as true no more (§6.3)."""
-    current = record.current
-    if current.trust is not Trust.REJECTED or current.facet is None:
-        return False
-    return current.facet.invalidation_reason in BARRING
 
 
 def reinforced(record: Record, *, stamp: Stamp) -> HeadPut:

@@ -7,8 +7,9 @@ from typing import Final
 from broker.domain.errors import TombstonedError
 from broker.domain.memories import Action, Outcome, Remembered, Signal
 from broker.domain.records import Stamp, created
-from broker.memory.changes import gave_way, is_barred, reinforced
+from broker.memory.changes import gave_way, reinforced
 from broker.memory.decide import DUPLICATE_COSINE, Found, Scored, Verdict, decide
+from broker.memory.holding import is_refuted
 from broker.memory.keys import belief_key, belief_key_of, content_key, content_key_of
 from broker.memory.shelf import Shelf, with_entry
 from providers.entries import RecallEntry, Vector
@@ -100,7 +101,7 @@ class Intake:
         if holder is not None and holder.tombstone_kind is not None:
             raise TombstonedError("the content was forgotten and may not come back")
         record = self.shelf.holder(item.content_key)
-        if record is not None and is_barred(record) and _content_key(record) == item.content_key:
+        if record is not None and is_refuted(record.current):
             raise TombstonedError("the content was rejected and may not come back")
 
     def _verdict(self, item: Item, like: Sequence[Likeness]) -> Verdict:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from broker.memory.changes import is_live
+from broker.memory.holding import is_live
 from providers.entries import RecallEntry
 from providers.model import (
     Claim,
@@ -53,7 +53,7 @@ class Shelf:
     def live(self, record_id: str) -> Record | None:
         """Return a head if it is in use."""
         record = self._heads.get(record_id)
-        return record if record is not None and is_live(record, self._at) else None
+        return record if record is not None and is_live(record.current, self._at) else None
 
     def head(self, record_id: str) -> Record:
         """Return a head as it is to be, or as it was read."""

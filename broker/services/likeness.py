@@ -7,7 +7,7 @@ from typing import Final
 
 from broker.memory.intake import Earlier, Item, Likeness
 from broker.retrieval.scoring import cosine
-from broker.retrieval.tokens import distinct_terms, jaccard
+from broker.retrieval.terms import distinct_terms, jaccard
 from broker.services.access import Access
 from providers.model import Record
 from providers.recall import QUERY_TERMS_MAX, Eligible, Match, Recalled, RecallRequest

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from broker.domain.errors import Violation
+from broker.domain.errors import ContentRefusedError, Violation
 from broker.domain.facets import check_facet, new_facet
 from broker.domain.fields import (
     IDEMPOTENCY_KEY_MAX,
@@ -18,7 +18,7 @@ from broker.domain.fields import (
 )
 from broker.domain.memories import MEMORIES_MAX, DedupInput, MemoryInput, Remember
 from broker.domain.requests import FacetInput, Unknown
-from broker.memory.admission import admitted
+from broker.memory.admission import judged, steers
 from broker.memory.beliefs import belief_faults, believed
 from broker.memory.keys import belief_key, content_key
 from broker.memory.stamps import stamped
@@ -70,10 +70,14 @@ def checked_memories(request: Remember) -> tuple[Checked, ...]:
         for place, memory in enumerate(request.memories[:MEMORIES_MAX])
     ]
     refuse_if_any(violations)
-    return tuple(
-        _completed(memory, content)
-        for memory, content in zip(request.memories, contents, strict=True)
+    refused: Violations = []
+    checked = tuple(
+        _completed(refused, _path(request, place), memory, contents[place])
+        for place, memory in enumerate(request.memories)
     )
+    if refused:
+        raise ContentRefusedError(tuple(refused))
+    return checked
 
 
 def request_fields(request: Remember, checked: tuple[Checked, ...]) -> Mapping[str, object]:
@@ -125,9 +129,11 @@ def _check_expiry(violations: Violations, memory: MemoryInput, facet: FacetInput
         violations.append(Violation("expire_days", "must not be set beside facet.expire_time"))
 
 
-def _completed(memory: MemoryInput, content: Content) -> Checked:
-    """Admit the text, and state what follows where nothing was stated (000-03, 000-04)."""
+def _completed(refused: Violations, path: str, memory: MemoryInput, content: Content) -> Checked:
+    """Let the text in, and state what follows where nothing was stated (000-03, 000-04)."""
     facet = new_facet(memory.facet or FacetInput())
-    content, facet = admitted(content, facet)
+    content, own = judged(content, facet)
+    refused.extend(Violation(f"{path}.{each.field}", each.rule) for each in own)
     facet = believed(stamped(content.type, facet))
+    facet = replace(facet, flagged=steers(content, facet))
     return Checked(given=memory, content=content, facet=facet)

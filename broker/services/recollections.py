@@ -20,7 +20,7 @@ from broker.domain.memories import (
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
 from broker.retrieval.ranking import ranked, shortlisted
-from broker.retrieval.tokens import query_terms
+from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
 from broker.services.recall_fields import (
@@ -62,7 +62,7 @@ class Recollections:
         access = await self._access.enter(authorized, Capability.RECALL)
         asked = await self._asked(access, request)
         recalled, heads = await self._access.read(access, partial(_found, asked=asked))
-        results = ranked(recalled, asked, heads, limit=request.limit or LIMIT_DEFAULT)
+        results = ranked(recalled, heads, limit=request.limit or LIMIT_DEFAULT)
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
         return Recollected(
             project_id=request.scope.project_id,

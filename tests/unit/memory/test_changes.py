@@ -11,7 +11,6 @@ from broker.memory.changes import (
     check_may_forget,
     forgotten,
     gave_way,
-    is_live,
     reinforced,
 )
 from providers.model import BeliefType, ChangeKind, Kind, MemoryFacet, State, Trust
@@ -88,20 +87,3 @@ def test_a_bound_token_forgets_what_nobody_judged(trust: Trust) -> None:
     else:
         with pytest.raises(TokenBoundError):
             check_may_forget(revision, bound=True)
-
-
-@pytest.mark.parametrize(
-    ("end", "live"), [(NOW - TICK, False), (NOW, False), (NOW + TICK, True), (None, True)]
-)
-@pytest.mark.parametrize("field", ["expire_time", "invalidate_time"])
-def test_the_moment_of_expiry_is_too_late(end: object, field: str, *, live: bool) -> None:
-    """000-10: a memory is out of use from the instant of expiry on."""
-    assert is_live(head(facet=MemoryFacet(**{field: end})), NOW) is live  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("state", list(State))
-@pytest.mark.parametrize("trust", list(Trust))
-def test_what_is_live(state: State, trust: Trust) -> None:
-    """001-09: only what is active and not rejected counts as there."""
-    expected = state is State.ACTIVE and trust is not Trust.REJECTED
-    assert is_live(head(state=state, trust=trust), NOW) is expected
