@@ -70,6 +70,11 @@ class Access:
         """The root of every key this call may touch; the tenant is the owner's word."""
         return ProjectKey(self.authorized.tenant_id, self.authorized.scope.project_id)
 
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether the provider of the run keeps vectors."""
+        return Capability.VECTORS in self.bound.capabilities
+
     def timeout(self) -> float:
         """Return the seconds left.
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from broker.domain.memories import Gap
 from broker.domain.ports import EmbeddingPort
 from broker.retrieval.terms import term_vector
-from broker.services.access import Access
-from providers.capabilities import Capability
 from providers.entries import RecallEntry, TermVector, Vector
 from providers.model import Content, MemoryFacet, Sensitivity
 
@@ -25,15 +23,22 @@ class Entries:
         self._embeddings = embeddings
 
     async def of(
-        self, access: Access, told: Sequence[Told]
+        self, told: Sequence[Told], *, tenant_id: str, vectors: bool, timeout: float
     ) -> tuple[tuple[RecallEntry, ...], Gap | None]:
-        """Return an entry for each, and the first reason why one has no vector."""
+        """Return an entry for each, and the first reason why one has no vector.
+
+        Args:
+            told: At most 100.
+            tenant_id: Whose they are.
+            vectors: Whether the provider keeps any.
+            timeout: Seconds that the model may take.
+        """
         kept: list[Made] = [(None, Gap.NOT_KEPT)] * len(told)
-        if Capability.VECTORS in access.bound.capabilities:
+        if vectors:
             for restricted in (False, True):
                 places = [n for n, each in enumerate(told) if _restricted(each) is restricted]
                 texts = [_text(told[n][0]) for n in places]
-                made = await self._embedded(access, texts, restricted=restricted)
+                made = await self._embedded(texts, tenant_id, timeout, restricted=restricted)
                 for place, each in zip(places, made, strict=True):
                     kept[place] = each
         entries = tuple(
@@ -42,23 +47,17 @@ class Entries:
         )
         return entries, next((gap for _, gap in kept if gap is not None), None)
 
-    async def vector(self, access: Access, query: str) -> Made:
+    async def vector(self, query: str, *, tenant_id: str, timeout: float) -> Made:
         """Return the vector of a query, or why there is none."""
-        if Capability.VECTORS not in access.bound.capabilities:
-            return None, Gap.NOT_KEPT
-        return (await self._embedded(access, [query], restricted=False))[0]
+        return (await self._embedded([query], tenant_id, timeout, restricted=False))[0]
 
     async def _embedded(
-        self, access: Access, texts: Sequence[str], *, restricted: bool
+        self, texts: Sequence[str], tenant_id: str, timeout: float, *, restricted: bool
     ) -> Sequence[Made]:
-        """Embed texts in half of the time that is left: what follows needs some, too."""
         if not texts:
             return []
         embedded = await self._embeddings.embed(
-            texts,
-            tenant_id=access.project.tenant_id,
-            restricted=restricted,
-            timeout=access.timeout() / 2,
+            texts, tenant_id=tenant_id, restricted=restricted, timeout=timeout
         )
         if embedded.reason is not None:
             return [(None, Gap(embedded.reason.value))] * len(texts)
