@@ -1,8 +1,10 @@
 from collections.abc import Mapping
+
 from broker.domain.memories import Recollection
 from broker.retrieval.scoring import bm25
 from providers.model import Record
 from providers.recall import Recalled
+
 
 def fused(recalled: Recalled) -> list[tuple[str, float]]:
     words = bm25(recalled); near = {n.record_id: n.similarity for n in recalled.nearest}

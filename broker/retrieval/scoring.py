@@ -1,7 +1,10 @@
 import math
+
 import numpy as np
+
 from providers.entries import Vector
 from providers.recall import Recalled
+
 
 def cosine(a: Vector, b: Vector) -> float | None:
     if (a.model, a.dimension) != (b.model, b.dimension):

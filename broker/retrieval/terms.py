@@ -1,7 +1,10 @@
 from collections import Counter
 from collections.abc import Sequence
+
+from broker.retrieval.tokens import query_terms as _q
+from broker.retrieval.tokens import terms as _terms
 from providers.entries import RECORD_TERMS_MAX, TermVector
-from broker.retrieval.tokens import terms as _terms, query_terms as _q
+
 
 def query_terms(text: str) -> tuple[str, ...]:
     return tuple(_q(text))

@@ -1,8 +1,9 @@
-import regex, Stemmer
-from collections import Counter
-from broker.retrieval.segments import _SEGMENT,_PATH,_WORDS,_HUMP,_NUMBERED
+import Stemmer
+
+from broker.retrieval.segments import _HUMP, _NUMBERED, _PATH, _SEGMENT, _WORDS
 from broker.retrieval.spelling import plain
-from broker.retrieval.words import STOP_WORDS, IRREGULAR
+from broker.retrieval.words import IRREGULAR, STOP_WORDS
+
 _st=Stemmer.Stemmer('english'); _stem=_st.stemWord
 STRIP={'s','d','ll','re','ve','m'}
 def fold(s): return s.casefold()[:64]

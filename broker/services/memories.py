@@ -121,7 +121,12 @@ class _Intent:
     async def _made(self, stamp: Stamp) -> tuple[tuple[Item, ...], Gap | None]:
         facets = [each.facet_at(stamp.now) for each in self.checked]
         contents = [each.content for each in self.checked]
-        entries, gap = await self.entries.of(self.access, list(zip(contents, facets, strict=True)))
+        entries, gap = await self.entries.of(
+            list(zip(contents, facets, strict=True)),
+            tenant_id=self.access.project.tenant_id,
+            vectors=self.access.keeps_vectors,
+            timeout=self.access.timeout() / 2,
+        )
         scope = self.request.scope
         items = tuple(
             Item(

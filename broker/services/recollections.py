@@ -120,7 +120,11 @@ class Recollections:
     async def _vector(self, access: Access, request: Recall) -> tuple[Vector | None, Gap | None]:
         if request.mode is RecallMode.KEYWORD:
             return None, Gap.NOT_ASKED
-        return await self._entries.vector(access, request.query)
+        if not access.keeps_vectors:
+            return None, Gap.NOT_KEPT
+        return await self._entries.vector(
+            request.query, tenant_id=access.project.tenant_id, timeout=access.timeout() / 2
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
