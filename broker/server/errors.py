@@ -93,6 +93,7 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.CONTEXT_BUDGET_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
     Reason.COMPILATION_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
     Reason.WRITE_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.CONTENT_REFUSED: Rule(StatusCode.INVALID_ARGUMENT),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {

@@ -16,6 +16,7 @@ from broker.domain.authority import (
     RunSelection,
 )
 from broker.domain.call import Call, Caller, ProjectScope, RunScope
+from broker.domain.delivery import DeliveryCode, DeliveryOutcome
 from broker.domain.errors import (
     BrokerError,
 )
@@ -29,6 +30,7 @@ from broker.domain.requests import (
 )
 from broker.services.access import AccessPath
 from broker.services.head_writer import HeadWriter
+from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
@@ -37,9 +39,12 @@ from broker.services.transfers import Transfers
 from broker.transfer.bundle import Bundle
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
+from providers.conformance.specimens import digest
+from providers.deliveries import EffectRequest
+from providers.entries import RecallEntry, TermVector
 from providers.exports import Export, ExportRequest
 from providers.interface import IMemoryProvider
-from providers.model import Kind, ResourceIdentity, WriteSet
+from providers.model import Kind, ResourceIdentity, Revision, WriteSet
 from providers.requests import (
     CommitOutcome,
     Loaded,
@@ -91,18 +96,21 @@ class World:
     load_error: Exception | None = None
     before_commit: Callable[[], Awaitable[None]] | None = None
     bound_token: bool = False
+    may_write: bool = False
     canonical_bytes: int = 1_000
     export: Export | None = None
     checks: int = 0
     forms: int = 0
+    commits: list[WriteSet] = field(default_factory=list)
+    indexed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Wire the use cases to this world."""
         resource = ResourceIdentity("resource", 1)
-        self.provider = WatchedProvider(
-            self, ReferenceMemoryProvider(ReferenceStore(resource), resource)
-        )
-        path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self))
+        self.store = ReferenceStore(resource)
+        self.model = ReferenceMemoryProvider(self.store, resource)
+        self.provider = WatchedProvider(self, self.model)
+        path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self), self._index)
         self.path = path
         self.reads = RecordReads(path)
         self.searches = RecordSearch(path)
@@ -110,6 +118,7 @@ class World:
         writer = HeadWriter(path, self, lambda: f"id-{next(numbers):04}")
         self.writes = RecordWrites(path, writer)
         self.changes = RecordChanges(path, writer)
+        self.proposals = Proposals(path, writer, NoRelay())
         self.transfers = Transfers(
             path,
             self,
@@ -120,6 +129,10 @@ class World:
     def _weighed(self, bundle: Bundle) -> Weighed:
         self.forms += 1
         return Weighed(bundle, self.canonical_bytes)
+
+    async def _index(self, call: Call, revisions: tuple[Revision, ...]) -> tuple[RecallEntry, ...]:
+        self.indexed += [each.content.content for each in revisions]
+        return tuple(entry_of(each) for each in revisions)
 
     def now(self) -> datetime:
         """Return a time that stands still."""
@@ -161,9 +174,22 @@ class World:
         return await self.writes.update(self.call(), UpdateRecord(**(given | changes)))
 
 
-WRITES = {
-    Permission.WRITE_PROJECTS: Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
-}
+GRANT = Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
+READS = {Permission.ACCESS_PRIVATE_KNOWLEDGE: GRANT}
+WRITES = READS | {Permission.WRITE_PROJECTS: GRANT}
+
+
+def entry_of(revision: Revision) -> RecallEntry:
+    """Return what recall finds a revision by: the whole text as one term."""
+    return RecallEntry(TermVector({digest(revision.content.content): 1}, 1))
+
+
+class NoRelay:
+    """Delivers nothing."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Say that the Events service cannot be reached."""
+        return DeliveryOutcome(code=DeliveryCode.EVENTS_UNAVAILABLE)
 
 
 class ScriptedAuthority:
@@ -190,7 +216,7 @@ class ScriptedAuthority:
             scope=scope,
             tenant_id="tenant",
             membership_revision=1,
-            grants=WRITES if world.writes_granted.get(world.checks, False) else {},
+            grants=WRITES if world.writes_granted.get(world.checks, world.may_write) else READS,
             selection=world.selection,
         )
 
@@ -231,6 +257,7 @@ class WatchedProvider(IMemoryProvider):
 
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         self._world.events.append("commit")
+        self._world.commits.append(write_set)
         if self._world.before_commit is not None:
             await self._world.before_commit()
         if self._world.outcomes:
