@@ -113,10 +113,10 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
         authority, pins = _authority(settings.owner, metrics, stack), PostgresPinStore(engine)
-        access = AccessPath(authority, Binder(catalog, pins))
+        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
+        access = AccessPath(authority, Binder(catalog, pins), makers)
         stack.push_async_callback(access.drain)
         relay = _relay(settings.events, metrics, stack)
-        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),

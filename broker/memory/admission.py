@@ -181,7 +181,7 @@ def _word(value: object) -> str:
     match value:
         case str():
             return value
-        case float() if value.is_integer():
+        case int() | float() if float(value).is_integer():
             return str(int(value))
         case _:
             return ""

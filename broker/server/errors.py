@@ -95,6 +95,7 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.COMPILATION_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
     Reason.WRITE_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
     Reason.RECALL_SCOPE_TOO_LARGE: Rule(StatusCode.FAILED_PRECONDITION),
+    Reason.CONTENT_REFUSED: Rule(StatusCode.INVALID_ARGUMENT),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {

@@ -42,7 +42,7 @@ class Entries:
                 for place, each in zip(places, made, strict=True):
                     kept[place] = each
         entries = tuple(
-            RecallEntry(_terms(content, facet), vector)
+            RecallEntry(terms_of(content, facet), vector)
             for (content, facet), (vector, _) in zip(told, kept, strict=True)
         )
         return entries, next((gap for _, gap in kept if gap is not None), None)
@@ -68,7 +68,8 @@ def _text(content: Content) -> str:
     return content.content if content.title is None else f"{content.title}\n{content.content}"
 
 
-def _terms(content: Content, facet: MemoryFacet | None) -> TermVector:
+def terms_of(content: Content, facet: MemoryFacet | None) -> TermVector:
+    """Return the terms of what a memory is found by: title, content, tags, subject."""
     return term_vector(
         title=content.title,
         content=content.content,

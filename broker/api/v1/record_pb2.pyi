@@ -647,7 +647,9 @@ class MemoryFacet(_message.Message):
     corroboration: _builtins.int
     """OUTPUT_ONLY. How often it was told again."""
     flagged: _builtins.bool
-    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. This release does not look: always false."""
+    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. It is kept as it is, and a context holds [BLOCKED]
+    in its place. Looked at whenever a text is written; a record without a facet gets one where it is flagged.
+    """
     invalidation_reason: _builtins.str
     """OUTPUT_ONLY. Why it left use."""
     @_builtins.property

@@ -77,6 +77,7 @@ ROWS = [
     ("CONTEXT_BUDGET_OVERFLOW", PRECONDITION, False),
     ("COMPILATION_NOT_FOUND", NOT_FOUND, False),
     ("WRITE_TOO_LARGE", INVALID, False),
+    ("CONTENT_REFUSED", INVALID, False),
 ]
 
 PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [

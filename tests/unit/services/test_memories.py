@@ -2,7 +2,7 @@
 
 import struct
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -29,8 +29,8 @@ from tests.unit.services.memories import Desk
 
 TEA: Final = "Mira drinks green tea every morning before work"
 TEA_AGAIN: Final = "  mira DRINKS green tea\nevery morning before work "
-FACT: Final = {"source_type": SourceType.HARVEST, "memory_kind": MemoryKind.FACT}
-BELIEF: Final = {"subject": "tea", "belief_type": BeliefType.PREFERENCE}
+FACT: Final[dict[str, Any]] = {"source_type": SourceType.HARVEST, "memory_kind": MemoryKind.FACT}
+BELIEF: Final[dict[str, Any]] = {"subject": "tea", "belief_type": BeliefType.PREFERENCE}
 
 
 def packed(*numbers: float) -> bytes:
@@ -164,7 +164,7 @@ async def test_what_is_declared_is_kept() -> None:
 
 
 async def test_what_was_forgotten_does_not_come_back() -> None:
-    """R1, 002-17, 003-05: found once; the text is refused from then on, in other words it is new."""
+    """R1, 002-17, 003-05: found once; the text is refused from then on, other words are new."""
     desk = Desk()
     record_id = (await desk.remember(TEA)).remembered[0].record.current.record_id
     with pytest.raises(StaleRevisionError):
