@@ -66,6 +66,7 @@ from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
+from broker.services.reindexing import Reindexing
 from broker.services.transfers import Transfers
 from broker.store.compilations import PostgresCompilationLog
 from broker.store.pins import PostgresPinStore
@@ -79,6 +80,10 @@ from providers.registry import adapter
 DELIVERIES_MAX: Final = 128
 """Deliveries of a process that run at once; they hold no place among the running calls."""
 DELIVERIES_WAITING_MAX: Final = 1_024
+
+
+REINDEX_START_S: Final = 30.0
+"""Seconds that a provider may take to say what it can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +144,28 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         stack.push_async_callback(server.drain, settings.server.drain_seconds)
         await stack.enter_async_context(readiness.watched(partial(_tell, server, part)))
         yield f"{part.listen.rpartition(':')[0]}:{port}"
+
+
+@asynccontextmanager
+async def reindexing(settings: Settings, provider_id: str) -> AsyncIterator[Reindexing]:
+    """Open what makes entries for the memories of one provider; nothing is served.
+
+    Raises:
+        ConfigurationError: no provider has this id, it cannot recall, or a setting does not fit.
+        ProviderError: the live resource cannot be reached, or is not fit.
+    """
+    given = next((each for each in settings.providers if each.provider_id == provider_id), None)
+    if given is None:
+        raise ConfigurationError(f"providers: none has the id {provider_id}")
+    async with AsyncExitStack() as stack:
+        metrics = Metrics()
+        provider = _entry(given, metrics, stack).provider
+        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
+        live = await provider.negotiate(timeout=REINDEX_START_S)
+        if Capability.RECALL not in live.capabilities:
+            raise ConfigurationError(f"providers: {provider_id}: {live.absent[Capability.RECALL]}")
+        vectors = Capability.VECTORS in live.capabilities
+        yield Reindexing(provider, makers, vectors=vectors)
 
 
 def _tell(server: EdgeServer, part: Part, look: Look) -> None:

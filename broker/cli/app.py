@@ -1,4 +1,4 @@
-"""``broker``: serve, migrate, init-resource, dev, export, import.
+"""``broker``: serve, migrate, init-resource, reindex, dev, export, import.
 
 A command imports what it needs when it runs: a supervisor must not load gRPC.
 """
@@ -93,6 +93,25 @@ def init_resource(
             _migration_dsn(), adapter, resource_id, generation, if_absent=if_absent
         )
     )
+
+
+@app.command()
+def reindex(
+    config: Annotated[Path, typer.Option(help="Settings, as TOML.", dir_okay=False)],
+    provider_id: Annotated[str, typer.Option(help="The provider, as the settings name it.")],
+    tenant: Annotated[str, typer.Option(help="The tenant.")],
+    project: Annotated[str, typer.Option(help="The project.")],
+) -> None:
+    """Make what recall finds memories by, for memories that lack it. Safe to repeat and to stop.
+
+    Needed once for memories that are older than recall, and after the model of embeddings changed.
+    """
+    from broker.cli import operations
+    from broker.config import load_settings
+    from providers.model import ProjectKey
+
+    scope = ProjectKey(tenant, project)
+    _run(lambda: operations.reindex(load_settings(config), provider_id, scope))
 
 
 @app.command()

@@ -17,7 +17,7 @@ from broker.safety import verify_dsn
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
-from broker.wiring import Part, serving
+from broker.wiring import Part, reindexing, serving
 from providers.errors import (
     NegotiationRefusedError,
     ProviderError,
@@ -25,6 +25,7 @@ from providers.errors import (
     ProviderUnavailableError,
 )
 from providers.migration import migrate as migrate_schema
+from providers.model import ProjectKey
 from providers.registry import NATIVE, adapter, migrate_native
 
 
@@ -89,6 +90,14 @@ async def init_resource(
         if not if_absent or error.fact != "marker":
             raise
         _tell(f"the marker is there already: {resource_id}, generation {generation}")
+
+
+async def reindex(settings: Settings, provider_id: str, project: ProjectKey) -> None:
+    """Make entries for the memories of a project that have none."""
+    configure_logging()
+    async with reindexing(settings, provider_id) as work:
+        put = await work.run(project)
+    _tell(f"{put} memories of project {project.project_id} were indexed")
 
 
 async def dev(
