@@ -5,6 +5,7 @@ twice, fails the run and a unit test: a rotten mutant proves nothing. The tests 
 that must go red.
 """
 
+from tests.mutants.admission import MUTANTS as ADMISSION
 from tests.mutants.cosmos import MUTANTS as COSMOS
 from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
@@ -357,6 +358,7 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
+    *ADMISSION,
     *COSMOS,
     *EMBEDDINGS,
     *REDIS,
