@@ -1,6 +1,6 @@
 """The use cases that give memories back."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,7 @@ from broker.domain.memories import (
 )
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
-from broker.retrieval.ranking import ranked, shortlisted
+from broker.retrieval.ranking import Shortlist, ranked, shortlist
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
@@ -61,8 +61,10 @@ class Recollections:
         refuse_if_any(violations)
         access = await self._access.enter(authorized, Capability.RECALL)
         asked = await self._asked(access, request)
-        recalled, heads = await self._access.read(access, partial(_found, asked=asked))
-        results = ranked(recalled, heads, limit=request.limit or LIMIT_DEFAULT)
+        recalled, listed, heads = await self._access.read(access, partial(_found, asked=asked))
+        results = ranked(
+            listed, heads, asked=frozenset(asked.terms), limit=request.limit or LIMIT_DEFAULT
+        )
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
         return Recollected(
             project_id=request.scope.project_id,
@@ -139,17 +141,17 @@ class _Asked:
 
 async def _found(
     provider: IMemoryProvider, timeout: float, *, asked: _Asked
-) -> tuple[Recalled, Mapping[str, Record]]:
+) -> tuple[Recalled, Shortlist, Collection[Record]]:
     """Return what a provider found, and the heads of what may be among the best."""
     if not asked.terms and asked.vector is None:
-        return Recalled(), {}
+        return Recalled(), shortlist(Recalled()), ()
     request = RecallRequest(eligible=asked.eligible, terms=asked.terms, vector=asked.vector)
     recalled = await provider.recall(request, timeout=timeout)
-    ids = shortlisted(recalled)
-    if not ids:
-        return recalled, {}
-    wanted = LoadRequest(project=asked.eligible.project, record_ids=ids)
-    return recalled, (await provider.load(wanted, timeout=timeout)).heads
+    listed = shortlist(recalled)
+    if not listed.scores:
+        return recalled, listed, ()
+    wanted = LoadRequest(project=asked.eligible.project, record_ids=tuple(listed.scores))
+    return recalled, listed, (await provider.load(wanted, timeout=timeout)).heads.values()
 
 
 def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:
