@@ -7,7 +7,7 @@ import asyncpg
 
 from providers.capabilities import Capability
 from providers.eligibility import SENSITIVITIES, TIERS
-from providers.errors import CapabilityMissingError
+from providers.errors import CapabilityMissingError, StoredDataInvalidError
 from providers.folding import folded
 from providers.model import ResourceIdentity
 from providers.postgres.connections import Connections, Link
@@ -173,9 +173,16 @@ def _recalled(row: asyncpg.Record) -> Recalled:
         length_total=row["length_total"],
         frequencies=tuple(row["frequencies"] or ()),
         unindexed=row["unindexed"],
-        matches=tuple(Match(name, tuple(counts), length) for name, counts, length in matches),
+        matches=tuple(_match(*each) for each in matches),
         nearest=tuple(Near(name, max(-1.0, min(1.0, likeness))) for name, likeness in near),
     )
+
+
+def _match(record_id: str, counts: list[int | None], length: int) -> Match:
+    held = tuple(count for count in counts if count is not None)
+    if len(held) < len(counts):
+        raise StoredDataInvalidError("a stored entry has a term without its count")
+    return Match(record_id, held, length)
 
 
 # -------------------- entries that are built later
