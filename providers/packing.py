@@ -1,9 +1,11 @@
 """The terms of a record as one text, in which one is found without taking the others apart.
 
-A line for each term: the term, a tab, and how often it occurs. No term holds a control character
-(``entries``), so that every character of one means itself.
+A line for each term, in their order: the term, a tab, and how often it occurs. No term holds a
+control character (``entries``), so a tab comes before whatever a term could go on with, and lines
+are in order as terms are.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 _LINE = "\n"
@@ -12,29 +14,27 @@ _TAB = "\t"
 
 def pack_terms(counts: Mapping[str, int]) -> str:
     """Return counts as text: the same for the same counts, whatever order they come in."""
-    return _LINE + "".join(f"{term}{_TAB}{counts[term]}{_LINE}" for term in sorted(counts))
+    return "".join(f"{term}{_TAB}{counts[term]}{_LINE}" for term in sorted(counts))
 
 
 def counts_of(text: str, terms: Sequence[str]) -> tuple[int, ...]:
     """Return how often each of some terms occurs in packed ones, in their order.
 
     Raises:
-        ValueError: The text holds no packed terms.
+        ValueError: What is found there is no packed term.
     """
-    if not (text.startswith(_LINE) and text.endswith(_LINE)):
-        raise ValueError("these are no packed terms")
-    return tuple(_count(text, term) for term in terms)
+    lines = text.split(_LINE)
+    if lines.pop():
+        raise ValueError("packed terms have no end")
+    return tuple(_count(lines, term) for term in terms)
 
 
-def _count(text: str, term: str) -> int:
-    if _LINE in term or _TAB in term:
+def _count(lines: Sequence[str], term: str) -> int:
+    sought = term + _TAB
+    place = bisect_left(lines, sought)
+    if _TAB in term or place == len(lines) or not lines[place].startswith(sought):
         return 0
-    sought = f"{_LINE}{term}{_TAB}"
-    place = text.find(sought)
-    if place < 0:
-        return 0
-    begin = place + len(sought)
-    digits = text[begin : text.index(_LINE, begin)]
+    digits = lines[place][len(sought) :]
     if not (digits.isascii() and digits.isdigit() and int(digits)):
-        raise ValueError("these are no packed terms")
+        raise ValueError("a packed term has no count")
     return int(digits)

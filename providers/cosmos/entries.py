@@ -20,7 +20,6 @@ COLUMNS = ", ".join(f"c.{name}" for name in NAMES)
 WORDS = "c.termsLength, c.terms"
 VECTOR = "c.model, c.vector"
 LENGTH = "c.termsLength"
-_NO_TERMS = pack_terms({})
 
 
 def written(entry: RecallEntry | None) -> Document:
@@ -48,24 +47,28 @@ def length_of(found: Document) -> int | None:
     Raises:
         StoredDataInvalidError: It is none. Not retryable.
     """
-    length = found.get("termsLength")
-    if length is not None and (type(length) is not int or length < 0):
+    if "termsLength" not in found:
+        return None
+    length = found["termsLength"]
+    if type(length) is not int or length < 0:
         raise StoredDataInvalidError("a stored entry is damaged")
     return length
 
 
 def terms_of(found: Document) -> str:
-    """Return a head's terms as ``packing`` packs them, or none where none were read."""
-    if "terms" not in found:
-        return _NO_TERMS
-    terms = unpack(found["terms"])
+    """Return a head's terms as ``packing`` packs them; see ``length_of``."""
+    terms = unpack(found.get("terms"))
     if type(terms) is not str:
         raise StoredDataInvalidError("a stored entry is damaged")
     return terms
 
 
 def vector_of(found: Document, wanted: Vector | None) -> bytes | None:
-    """Return the numbers of a head's vector, where they can be compared with these (Q-6)."""
+    """Return the numbers of a head's vector, where they can be compared with these (Q-6).
+
+    Raises:
+        StoredDataInvalidError: They are none. Not retryable.
+    """
     if wanted is None or found.get("model") != wanted.model:
         return None
     try:

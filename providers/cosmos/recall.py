@@ -1,5 +1,6 @@
 """Recall: an agent's memories are read and looked through, since the store indexes no words."""
 
+import asyncio
 from typing import Any
 
 from providers.cosmos import entries, keys, rows
@@ -37,7 +38,8 @@ async def recall(calls: Calls, request: RecallRequest, most: int, timeout: float
         found = await link.snapshot(query)
         if len(found) > most:
             raise RecallScopeTooLargeError(limit=most, observed=len(found))
-        return _scan(request, found)
+        # Not here: what takes long would keep every other call waiting.
+        return await asyncio.to_thread(_scan, request, found)
 
     return await calls.run(partition, work, timeout=timeout)
 
@@ -51,10 +53,13 @@ def _scan(request: RecallRequest, found: list[Document]) -> Recalled:
 
 
 def _scanned(request: RecallRequest, document: Document) -> Scanned:
+    record_id, length = document.get("recordId"), entries.length_of(document)
+    if type(record_id) is not str:
+        raise StoredDataInvalidError("a stored head is damaged")
     return Scanned(
-        record_id=document["recordId"],
-        length=entries.length_of(document),
-        terms=entries.terms_of(document),
+        record_id=record_id,
+        length=length,
+        terms=entries.terms_of(document) if request.terms and length is not None else "",
         vector=entries.vector_of(document, request.vector),
         is_eligible=lambda: is_eligible(rows.to_record(document, None), request.eligible),
     )
