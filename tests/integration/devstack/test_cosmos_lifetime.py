@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import stat
@@ -152,6 +153,33 @@ async def test_damage_is_not_passed_over(server: CosmosServer) -> None:
     with pytest.raises(CosmosStartError, match="damaged"):
         server.start()
     assert not server.is_running
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_what_found_no_room_never_was(server: CosmosServer, *, killed: bool) -> None:
+    """004-35, C-1, C-7: a full disk loses nothing that was there, and nothing that comes later."""
+
+    def limit(size: int) -> None:
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    async with cosmos_place(server) as place:
+        await place.container.execute_item_batch(batch("first"), "p")
+        limit(journal(server).stat().st_size + 100)
+        for size in (3, 20):
+            with pytest.raises(AzureError):
+                await place.container.execute_item_batch(batch("none", size), "p")
+        assert await place.ids() == {"first.0", "first.1", "first.2"}
+        if killed:
+            server.kill()
+            server.start()
+            await place.container.read()  # on a new connection: no write is sent on a dead one
+        else:
+            limit(resource.RLIM_INFINITY)
+        await place.container.execute_item_batch(batch("later"), "p")
+        server.kill()
+        server.start()
+        await place.container.read()
+        assert {each.partition(".")[0] for each in await place.ids()} == {"first", "later"}
 
 
 async def test_what_a_lost_container_left_is_removed(server: CosmosServer) -> None:
