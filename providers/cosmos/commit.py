@@ -18,8 +18,8 @@ from providers.requests import CommitOutcome, Committed, Contended, KeyHolder
 
 _FREE = KeyHolder(None, None)
 _MET = (
-    "c.id, c._etag, c.doc, c.recordId, c.revision, c.revisionId, c.allSizes, c.links, c.name,"
-    " c.holder, c.body, c.total, c.ids"
+    "c.recordId, c.revision, c.revisionId, c.allSizes, c.links, c.name, c.holder,"
+    " c.body, c.total, c.ids"
 )
 _ASKED_AT_ONCE = 100
 """Revision ids that are looked for in segments by one query."""
@@ -74,11 +74,15 @@ async def _look(link: Link, write_set: WriteSet) -> _Met:
     found = await link.all(_query(named("i", _ids(write_set)), asked[:_ASKED_AT_ONCE]))
     for start in range(_ASKED_AT_ONCE, len(asked), _ASKED_AT_ONCE):
         found += await link.all(_query({}, asked[start : start + _ASKED_AT_ONCE]))
-    segments = [each["ids"] for each in found if each["doc"] == "segment"]
-    return _Met(
-        {each["id"]: each for each in found},
-        frozenset(asked) & {each for held in segments for each in held},
-    )
+    held = [_held(each) for each in found if each["doc"] == "segment"]
+    return _Met({each["id"]: each for each in found}, frozenset(asked) & frozenset().union(*held))
+
+
+def _held(segment: Document) -> frozenset[str]:
+    try:
+        return frozenset(segment["ids"])
+    except DAMAGE:
+        raise StoredDataInvalidError("a stored history is damaged") from None
 
 
 def _query(ids: dict[str, object], revision_ids: Sequence[str]) -> Query:

@@ -18,7 +18,7 @@ from azure.core.pipeline.transport import AioHttpTransport, HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.identity.aio import DefaultAzureCredential
 
-from providers.cosmos.errors import RecreatedError, ReplayError
+from providers.cosmos.errors import RecreatedError, ReplayError, UnsoundAnswerError, sound
 from providers.cosmos.options import CosmosOptions
 from providers.errors import ProviderClosedError
 
@@ -103,7 +103,8 @@ class Connections:
 
         Raises:
             ProviderClosedError: ``close`` was called. Not retryable.
-            AzureError, OSError: The account cannot be reached, or lets nobody in.
+            AzureError, OSError, UnsoundAnswerError: The account cannot be reached, or lets
+                nobody in, or what answers is none.
         """
         async with self._opening:
             self.check_open()
@@ -144,8 +145,12 @@ class Connections:
             connection_timeout=options.connect_ms / 1000,
             **_SETTINGS,
         )
-        await stack.enter_async_context(client)
         database = client.get_database_client(options.database)
         container = database.get_container_client(options.container)
-        guard.rid = (await container.read())["_rid"]
+        with sound():
+            await stack.enter_async_context(client)
+            rid = (await container.read())["_rid"]
+        if type(rid) is not str or not rid:
+            raise UnsoundAnswerError("the container has no name of the service's")
+        guard.rid = rid
         return Opened(client, container, guard)

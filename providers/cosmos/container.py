@@ -6,7 +6,7 @@
 from typing import Any
 
 from providers.cosmos import keys
-from providers.cosmos.negotiate import COMPOSITES
+from providers.cosmos.fitness import COMPOSITES
 
 INDEXED = (
     *("doc", "recordId", "revision", "agentId", "kind", "state", "trust", "weight", "newest"),

@@ -26,10 +26,12 @@ local function unfit()
     demand(string.find(persistence, '\naof_last_write_status:ok\r', 1, true), 'aof_failed')
     -- A file that was switched on while the server ran takes nothing in until it is rewritten, and a
     -- crash before that loses all; the server calls it enabled all the same. Such a rewrite looks
-    -- like any other, but for its occasion: others begin once the file has grown.
+    -- like any other, but for its occasion: others begin once the file has grown, from a base of 0
+    -- where the server began with nothing. A file that was just switched on begins at 0 too, and is
+    -- doubted by whoever did not see the server fit before it grew.
     local size = tonumber(string.match(persistence, '\naof_current_size:(%d+)') or 0)
     local base = tonumber(string.match(persistence, '\naof_base_size:(%d+)') or 0)
-    local has_grown = base > 0 and size >= 2 * base and size >= REWRITTEN_SIZE_MIN
+    local has_grown = size >= 2 * base and size >= REWRITTEN_SIZE_MIN
     demand((has_grown and not string.find(ARGV[3], 'doubted', 1, true))
         or (string.find(persistence, '\naof_rewrite_in_progress:0\r', 1, true)
         and string.find(persistence, '\naof_rewrite_scheduled:0\r', 1, true)), 'aof_begins')

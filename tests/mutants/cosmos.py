@@ -2,6 +2,8 @@
 
 from tests.mutants.mutant import LAWS, Mutant
 
+ANSWERS = "tests/integration/providers/test_cosmos_answers.py"
+
 MUTANTS = (
     Mutant(
         name="a document is put over whatever is there",
@@ -58,5 +60,48 @@ MUTANTS = (
         right="        self.sent.in_doubt = True\n",
         wrong="        self.sent.in_doubt = False\n",
         tests=("tests/integration/providers/test_cosmos_faults.py",),
+    ),
+    Mutant(
+        name="what the SDK stumbles over leaves as it is",
+        file="providers/cosmos/errors.py",
+        right="    except _STUMBLES:\n",
+        wrong="    except ZeroDivisionError:\n",
+        tests=(f"{ANSWERS}::test_a_write_with_an_unsound_answer_is_unknown",),
+    ),
+    Mutant(
+        name="account and container are looked at by negotiations alone",
+        file="providers/cosmos/calls.py",
+        right="            if self._is_old():\n                await self._look(opened)\n",
+        wrong="            if self._seen is None:\n                await self._look(opened)\n",
+        tests=(
+            "tests/integration/providers/test_cosmos_negotiation.py"
+            "::test_what_became_unfit_is_refused_in_use",
+        ),
+    ),
+    Mutant(
+        name="a document may be made to expire",
+        file="providers/cosmos/calls.py",
+        right='if document.get("ttl") is not None:',
+        wrong='if document.get("ttl") == 0:',
+        tests=(
+            "tests/integration/providers/test_cosmos_damage.py"
+            "::test_a_document_that_is_to_expire_is_told",
+        ),
+    ),
+    Mutant(
+        name="a query may go round in a circle",
+        file="providers/cosmos/calls.py",
+        right="if documents and ids <= seen:",
+        wrong="if documents and not ids:",
+        tests=(f"{ANSWERS}::test_a_query_that_goes_round_is_ended",),
+    ),
+    Mutant(
+        name="the stand-in writes behind what a full disk cut off",
+        file="broker/devstack/cosmos/standin/journal.py",
+        right="        os.ftruncate(self._file, self._end)\n",
+        wrong="        os.ftruncate(self._file, max(self._end, os.fstat(self._file).st_size))\n",
+        tests=(
+            "tests/integration/devstack/test_cosmos_lifetime.py::test_what_found_no_room_never_was",
+        ),
     ),
 )

@@ -110,7 +110,7 @@ def _page_size(call: Call) -> int:
     given = call.headers.get(PAGE_SIZE, "-1")
     if given == "-1":
         return PAGE_ITEMS
-    if not given.isdigit() or not 1 <= int(given) <= PAGE_ITEMS_MAX:
+    if not (given.isascii() and given.isdigit()) or not 1 <= int(given) <= PAGE_ITEMS_MAX:
         raise invalid(f"{PAGE_SIZE} is neither -1 nor 1 to {PAGE_ITEMS_MAX}")
     return int(given)
 
