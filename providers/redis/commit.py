@@ -13,6 +13,7 @@ from providers.redis import keys
 from providers.redis.calls import Call, Calls, project_call
 from providers.redis.rows import head_document, revision_document, to_holder, to_list
 from providers.redis.scripts import Script
+from providers.redis.sets import entries, standing
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, KeyHolder
 from providers.rules import (
@@ -99,6 +100,8 @@ def _encode(write_set: WriteSet) -> Call:
     chains: dict[str, list[Revision]] = {}
     for each in revisions:
         chains.setdefault(each.record_id, []).append(each)
+    heads = [(put.record, standing(put.record.current)) for put in write_set.heads]
+    entering = entries((record.current, stands) for record, stands in heads)
     request = {
         "receipt": keys.receipt_field(receipt.key.actor_fingerprint, receipt.key.idempotency_key),
         "effect": _effect(write_set, tag),
@@ -106,13 +109,15 @@ def _encode(write_set: WriteSet) -> Call:
             _head(write_set, put, chains[put.record.current.record_id]) for put in write_set.heads
         ],
         "revisions": [(_field(each), each.revision_id) for each in revisions],
+        "sets": entering.sets,
         "keys": [(key, *asked) for key, asked in _asked_keys(write_set).items()],
         "counters": list(expected_counters(write_set).items()),
     }
     documents = [to_json((tag, *receipt_document(receipt)))]
     documents += [revision_document(tag, each) for each in revisions]
-    for put in write_set.heads:
-        documents += [head_document(tag, put.record), _text(put.record.current)]
+    for record, stands in heads:
+        documents += [head_document(tag, record, stands), _text(record.current)]
+    documents += entering.members
     return project_call(Script.COMMIT, write_set.project, request, documents)
 
 

@@ -67,14 +67,22 @@ local function get(hash, field)
     return redis.call('HGET', key(hash), field)
 end
 
--- A count that is kept, or 0.
-local function count(hash, field)
-    local value = get(hash, field) or '0'
-    if not string.find(value, '^%d+$') then
+-- The values of some fields, at most a few thousand, in one command.
+local function get_all(hash, fields)
+    return #fields == 0 and {} or redis.call('HMGET', key(hash), unpack(fields))
+end
+
+-- What a count is that is kept as this text; 0 where there is none.
+local function counted(value)
+    if not string.find(value or '0', '^%d+$') then
         damage = 'a count'
         return 0
     end
-    return tonumber(value)
+    return tonumber(value or '0')
+end
+
+local function count(hash, field)
+    return counted(get(hash, field))
 end
 
 -- What scripts look at of a head.
@@ -97,18 +105,23 @@ local function is_head(head)
         and type(head[LISTED]) == 'boolean' and type(head[MOVED]) == 'boolean'
 end
 
--- The head of a record as it is kept, and taken apart; nothing when there is none.
-local function head_of(record_id)
-    local document = get('heads', record_id)
-    if not document then
-        return
-    end
+-- A head that is kept, taken apart; nothing when it is not that of the record.
+local function apart(document, record_id)
     local good, head = pcall(cjson.decode, document)
     if not good or not is_head(head) or head[RECORD] ~= record_id then
         damage = 'a head'
         return
     end
-    return document, head
+    return head
+end
+
+-- The head of a record as it is kept, and taken apart; nothing when there is none.
+local function head_of(record_id)
+    local document = get('heads', record_id)
+    local head = document and apart(document, record_id)
+    if head then
+        return document, head
+    end
 end
 
 local function revision_of(record_id, number)

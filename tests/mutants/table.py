@@ -356,6 +356,20 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
+    Mutant(
+        name="a write set without history brings any amount of text",
+        file="providers/rules.py",
+        right="    if size > PLAIN_BYTES_MAX:\n",
+        wrong="    if size > 2 * PLAIN_BYTES_MAX:\n",
+        tests=("tests/unit/providers/test_rules.py::test_bytes_without_history",),
+    ),
+    Mutant(
+        name="a write set without history brings any number of tags",
+        file="providers/rules.py",
+        right="    if tags > PLAIN_TAGS_MAX:\n",
+        wrong="    if tags > PLAIN_TAGS_MAX + 1:\n",
+        tests=(f"{LAWS}[postgres-limits-write_sets_without_history_are_bounded_together]",),
+    ),
     *COSMOS,
     *REDIS,
 )
