@@ -4,9 +4,10 @@
 -- request.receipt  the field of the receipt; ARGV[6] is the receipt
 -- request.effect   {receipt id, run, sequence, the effect} or null
 -- request.heads    {record id, expected revision or 0, expected revision id, bytes that its new
---                   revisions add, links they have}
+--                   revisions add, links they have, whether it is a memory that is not forgotten}
 -- request.revisions  {field, revision id}; their documents are ARGV[7] and on, and behind them for
---                   each head it and its search text, which is empty where nobody finds it
+--                   each head it, its search text, which is empty where nobody finds it, and its
+--                   entry, which is empty where it keeps the one it has
 -- request.sets     {name, first, last}: what the heads enter, counted behind all of these
 -- request.keys     {key, 'claim' | 'release' | 'bury' | '', record id, held by or null, whether a
 --                   tombstone is in the way, what the key is to hold}
@@ -19,7 +20,9 @@ end
 local receipt = get('receipts', request.receipt)
 demand(not receipt)
 
-local CANDIDATES = {decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true}
+local CANDIDATES = {
+    decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true, ['replaced/'] = true,
+}
 
 local function are_strings(values)
     for i, each in ipairs(values) do
@@ -30,7 +33,7 @@ local function are_strings(values)
     return true
 end
 
--- Of context candidates, and of nothing else: what is listed there is written to.
+-- Of context candidates and of what they replaced: what is listed there is written to.
 local function are_sets(names)
     if not are_strings(names) then
         return false
@@ -145,6 +148,24 @@ local function leave(head)
     end
 end
 
+-- Where a memory stands by its entry changes with the entry, and where it is forgotten.
+local function index(record_id, head, is_one, entry)
+    local was_one = head ~= nil and is_findable(head)
+    if entry == '' and was_one == is_one then
+        return
+    end
+    local before = head and get('entries', record_id)
+    if was_one then
+        later('ZREM', 'indexed', member_of(record_id, before))
+    end
+    if is_one then
+        later('ZADD', 'indexed', '0', member_of(record_id, entry ~= '' and entry or before))
+    end
+    if entry ~= '' then
+        later('HSET', 'entries', record_id, entry)
+    end
+end
+
 local at = 6
 for i, revision in ipairs(request.revisions) do
     at = at + 1
@@ -153,7 +174,8 @@ for i, revision in ipairs(request.revisions) do
 end
 for i, put in ipairs(request.heads) do
     local head, text = ARGV[at + 1], ARGV[at + 2]
-    at = at + 2
+    index(put[1], old[i], put[6], ARGV[at + 3])
+    at = at + 3
     if old[i] then
         leave(old[i])
     end

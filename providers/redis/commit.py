@@ -8,12 +8,13 @@ from providers.documents import receipt_document, to_json, to_receipt
 from providers.errors import StoredDataInvalidError, WriteSetInvalidError
 from providers.folding import search_text
 from providers.heads import size_of
-from providers.model import HeadPut, Revision, RevisionRef, State, Tombstone, WriteSet
+from providers.model import HeadPut, Kind, Revision, RevisionRef, State, Tombstone, WriteSet
 from providers.redis import keys
 from providers.redis.calls import Call, Calls, project_call
+from providers.redis.entries import entry_document
 from providers.redis.rows import head_document, revision_document, to_holder, to_list
 from providers.redis.scripts import Script
-from providers.redis.sets import entries, standing
+from providers.redis.sets import entries, is_found, standing
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, KeyHolder
 from providers.rules import (
@@ -115,8 +116,9 @@ def _encode(write_set: WriteSet) -> Call:
     }
     documents = [to_json((tag, *receipt_document(receipt)))]
     documents += [revision_document(tag, each) for each in revisions]
-    for record, stands in heads:
+    for put, (record, stands) in zip(write_set.heads, heads, strict=True):
         documents += [head_document(tag, record, stands), _text(record.current)]
+        documents.append(_entry(tag, put))
     documents += entering.members
     return project_call(Script.COMMIT, write_set.project, request, documents)
 
@@ -133,12 +135,19 @@ def _head(write_set: WriteSet, put: HeadPut, chain: Sequence[Revision]) -> tuple
         "" if put.expected_revision is None else expected_revision_id(write_set, put),
         sum(map(size_of, chain)),
         sorted(map(str, links)),
+        is_found(put.record.current),
     )
 
 
 def _text(now: Revision) -> bytes:
     """Return what is searched of a head; never empty but where it is not searched."""
     return b"" if now.state is State.FORGOTTEN else search_text(now.content).encode()
+
+
+def _entry(tag: str, put: HeadPut) -> bytes:
+    """Return the entry that a head is put with; empty where it keeps its own, or has none."""
+    now = put.record.current
+    return entry_document(tag, now.record_id, put.entry if now.kind is Kind.MEMORY else None)
 
 
 def _effect(write_set: WriteSet, tag: str) -> tuple[object, ...] | None:

@@ -132,6 +132,45 @@ local function revision_of(record_id, number)
     return document
 end
 
+-- An entry as it is kept, taken apart: its length, the bytes of its vector, that one's model or '',
+-- and where it begins; nothing when it is none of this record.
+local function entry_of(record_id, entry)
+    local project, record, length, bytes, model, at =
+        string.match(entry, '^(%x+)%z([^%z]+)%z(%d+)%z(%d+)%z([^%z]*)%z()')
+    local is_whole = project == tag and record == record_id and #entry >= at + bytes
+        and string.byte(entry, at + bytes) == 10 and string.byte(entry, -1) == 10
+    if not is_whole then
+        damage = 'an entry'
+        return 0, 0, '', 0
+    end
+    return tonumber(length), tonumber(bytes), model, at
+end
+
+-- Memories that are not forgotten stand in one set, by what they are found by: first those without an
+-- entry, then those without a vector, then by the vector's model.
+local function is_findable(head)
+    return head[KIND] == 'memory' and head[STATE] ~= 'forgotten'
+end
+
+local function member_of(record_id, entry)
+    if not entry then
+        return '0\0' .. record_id
+    end
+    local _, _, model = entry_of(record_id, entry)
+    return '1' .. model .. '\0' .. record_id
+end
+
+-- Texts compare by the server's language otherwise.
+local function is_before(one, other)
+    for i = 1, math.min(#one, #other) do
+        local first, second = string.byte(one, i), string.byte(other, i)
+        if first ~= second then
+            return first < second
+        end
+    end
+    return #one < #other
+end
+
 -- The first two of the three lines of a revision.
 local function brief(document)
     local first = string.find(document, '\n', 1, true)

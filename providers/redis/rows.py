@@ -15,6 +15,7 @@ from providers.errors import StoredDataInvalidError
 from providers.halves import halves, joined
 from providers.heads import size_of
 from providers.model import Kind, Record, Revision, State, Tombstone
+from providers.redis.judging import FILTERED, filtered
 from providers.redis.sets import Standing
 from providers.requests import ChainLink, KeyHolder
 
@@ -43,6 +44,7 @@ def head_document(tag: str, record: Record, stands: Standing) -> bytes:
             stands.tags,
             stands.is_listed,
             stands.is_moved,
+            filtered(now),
             record.create_time,
         )
     )
@@ -84,11 +86,11 @@ def to_record(tag: str, head: bytes, document: bytes, *, brief: bool = False) ->
     current = to_revision(tag, document, brief=brief)
     try:
         values = orjson.loads(head)
-        create_time = documents.to_time(values[-1])
+        create_time, facet = documents.to_time(values[-1]), values[FILTERED]
     except DAMAGE:
         raise StoredDataInvalidError("a stored head is damaged") from None
     record = Record(current, create_time)
-    if values[:10] != _looked_at(tag, current):
+    if values[:10] != _looked_at(tag, current) or facet != filtered(current):
         raise StoredDataInvalidError("a stored head is not its newest revision")
     return record
 

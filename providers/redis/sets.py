@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from providers.eligibility import TRUSTED
 from providers.folding import folded
 from providers.heads import entered, is_moved
-from providers.model import Revision, State
+from providers.model import Kind, Revision, State
 from providers.order import largest_first, newest_first
 
 
@@ -16,7 +17,8 @@ class Standing:
     Attributes:
         order: 16 hex digits that sort as a search does, newest first.
         place: 32 hex digits that sort as context candidates do: by importance, then by time.
-        entered: The sets of context candidates that it is in.
+        entered: The sets that it is in by its place: of context candidates, and of memories that
+            were replaced and that recall may be asked for all the same.
         tags: Folded, sorted, each once.
         is_listed: Whether searches find it.
         is_moved: Whether it goes with its agent's export.
@@ -36,11 +38,26 @@ def standing(now: Revision) -> Standing:
     return Standing(
         order,
         largest_first(now.content.importance) + order,
-        entered(now),
+        [*entered(now), *_replaced(now)],
         sorted({folded(each) for each in now.content.tags}),
         now.state is not State.FORGOTTEN,
         is_moved(now),
     )
+
+
+def replaced(agent_id: str) -> str:
+    """Name the set of an agent's superseded memories that recall may look through (Q-3)."""
+    return f"replaced/{agent_id}"
+
+
+def _replaced(now: Revision) -> list[str]:
+    is_one = now.kind is Kind.MEMORY and now.state is State.SUPERSEDED and now.trust in TRUSTED
+    return [replaced(now.agent_id)] if is_one else []
+
+
+def is_found(now: Revision) -> bool:
+    """Tell whether a head is one that recall may have to find some time."""
+    return now.kind is Kind.MEMORY and now.state is not State.FORGOTTEN
 
 
 @dataclass(frozen=True, slots=True)
