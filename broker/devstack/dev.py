@@ -19,7 +19,7 @@ import asyncpg
 from broker.authority.issuers import KeysFile, TrustedIssuer
 from broker.devstack import files, playground, tokens
 from broker.devstack.banner import STAND_IN, banner
-from broker.devstack.cosmos import CosmosError, CosmosServer
+from broker.devstack.cosmos import CosmosServer
 from broker.devstack.data import DataDirectory
 from broker.devstack.database import Place, prepared, provision
 from broker.devstack.errors import DevStackError
@@ -89,7 +89,7 @@ async def dev(
                 data = DataDirectory(data_dir)
                 start = _Start(data, port, kept_in, product or WiredBroker(), say, stop)
                 await start.run(stack, postgres_dsn, events_dsn, embeddings)
-        except (ServerError, CosmosError) as error:
+        except ServerError as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
             raise DevStackError(f"cannot go on: {error}") from error

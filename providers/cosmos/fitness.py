@@ -26,7 +26,6 @@ async def look(opened: Opened) -> None:
         RecreatedError: The container is another than the one that was opened.
         UnsoundAnswerError: An answer is none of the service's.
     """
-    connection, link = opened.client.client_connection, opened.container.container_link
     with errors.sound():
         account = await opened.client._get_database_account()  # noqa: SLF001 - no other way
         fault = account_fault(
@@ -34,8 +33,9 @@ async def look(opened: Opened) -> None:
             regions=len(account.ReadableLocations),
             many_writers=account._EnableMultipleWritableLocations,  # noqa: SLF001 - as above
         )
-        # Not ``container.read``: it keeps for all calls to come what it was answered.
-        container = await connection.ReadContainer(link)
+        # The SDK keeps for later calls what it is answered here, whatever it is: until it is fit,
+        # each call looks again.
+        container = await opened.container.read()
         if container["_rid"] != opened.guard.rid:
             raise errors.RecreatedError
         fault = fault or container_fault(container)

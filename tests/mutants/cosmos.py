@@ -69,17 +69,10 @@ MUTANTS = (
         tests=(f"{ANSWERS}::test_a_write_with_an_unsound_answer_is_unknown",),
     ),
     Mutant(
-        name="the SDK keeps what it was answered of a container",
-        file="providers/cosmos/fitness.py",
-        right="await connection.ReadContainer(link)",
-        wrong="await opened.container.read() if link and connection else {}",
-        tests=(f"{ANSWERS}::test_a_look_with_an_unsound_answer_spoils_nothing",),
-    ),
-    Mutant(
         name="account and container are looked at by negotiations alone",
         file="providers/cosmos/calls.py",
         right="            if self._is_old():\n                await self._look(opened)\n",
-        wrong="            if self._is_old():\n                await self._read_marker(opened)\n",
+        wrong="            if self._seen is None:\n                await self._look(opened)\n",
         tests=(
             "tests/integration/providers/test_cosmos_negotiation.py"
             "::test_what_became_unfit_is_refused_in_use",

@@ -47,15 +47,7 @@ Where it is stricter than the service is known to be, or where that is not known
 """
 
 from broker.devstack.cosmos.control import Control
-from broker.devstack.cosmos.errors import CosmosError, CosmosInUseError, CosmosStartError
 from broker.devstack.cosmos.faults import Fault
 from broker.devstack.cosmos.server import CosmosServer
 
-__all__ = [
-    "Control",
-    "CosmosError",
-    "CosmosInUseError",
-    "CosmosServer",
-    "CosmosStartError",
-    "Fault",
-]
+__all__ = ["Control", "CosmosServer", "Fault"]

@@ -135,7 +135,7 @@ async def test_a_read_with_an_unsound_answer_is_unavailable(
 async def test_a_look_with_an_unsound_answer_spoils_nothing(
     memory: CosmosResource, kind: str
 ) -> None:
-    """N-1, R-2, G-5: what the SDK was told once it would keep; all goes on when it is over."""
+    """N-1, R-2, G-5: the SDK keeps what it was told of a container; all goes on all the same."""
     async with _through(memory) as (gateway, provider):
         for name, spoil in UNSOUND.items():
             gateway.strike(kind, spoil)

@@ -147,12 +147,12 @@ async def test_what_became_unfit_is_refused_in_use(
         await memory.change(**container)
     late = specimens.update(PROJECT, record)
     for call in (
-        cosmos_provider.commit(late, timeout=SECONDS),
-        load(cosmos_provider, PROJECT, "r1"),
-        cosmos_provider.ready(timeout=SECONDS),
+        lambda: cosmos_provider.commit(late, timeout=SECONDS),
+        lambda: load(cosmos_provider, PROJECT, "r1"),
+        lambda: cosmos_provider.ready(timeout=SECONDS),
     ):
         with pytest.raises(NegotiationRefusedError) as refused:
-            await call
+            await call()
         assert refused.value.fact == fact
     memory.server.control.change_account(
         consistency="Strong", writable=["North"], multiple_writes=False

@@ -1,6 +1,7 @@
 """How large one write may be: counted before it is sent, and packed closer before it is refused."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from providers.cosmos import keys
 from providers.cosmos.batch import Batch
 from providers.cosmos.provider import CosmosMemoryProvider
 from providers.errors import WriteSetTooLargeError
-from providers.model import Kind, ProjectKey, Record
+from providers.model import Kind, ProjectKey, Record, WriteSet
 from providers.requests import AlreadyExists
 from tests.fixtures.cosmos_resource import CosmosResource
 
@@ -79,7 +80,7 @@ async def test_large_records_grow_on(
     """004-88: what a head had in a segment is read there still when the record has moved on."""
     text = _noise(BUNDLE_BYTES // 10)
     records = [specimens.memory(f"r{n}", text + str(n)) for n in range(8)]
-    await committed(cosmos_provider, specimens.create(PROJECT, *records))
+    await committed(cosmos_provider, _beside_history(records))
     head = await memory.container.read_item(keys.head_id("r3"), keys.partition_of(PROJECT))
     assert (head["rest"], head["packed"]) == (None, keys.segment_id("r3", 1))
     later = specimens.after(records[3], "short now")
@@ -101,13 +102,18 @@ async def test_what_is_too_large_is_not_sent(
     many = [specimens.memory(f"r{n}") for n in range(50)]
     text = _noise(160_000)
     large = [specimens.memory(f"l{n}", text[n:] + text[:n]) for n in range(12)]
-    for records in (many, large):
-        write = specimens.create(PROJECT, *records)
+    for write in (specimens.create(PROJECT, *many), _beside_history(large)):
         with pytest.raises(WriteSetTooLargeError):
             await commit(cosmos_provider, write)
     assert _sent(memory) == []
     await committed(cosmos_provider, specimens.create(PROJECT, *many[:49]))
     assert [each["operations"] for each in _sent(memory)] == [99]
+
+
+def _beside_history(records: Sequence[Record]) -> WriteSet:
+    """Create records beside one that has a past: without one so much text is not taken (C-15)."""
+    past, now = specimens.history("old", 2)
+    return specimens.create(PROJECT, *records, now, history=(past.current,))
 
 
 def _kinds(text: str) -> list[Record]:

@@ -28,7 +28,7 @@ class Container:
         """Opens the container's file, and reads what it holds.
 
         Raises:
-            CosmosError: The file is damaged.
+            ServerError: The file is damaged.
         """
         self.definition = definition
         self.link = link

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.standin import documents
+from broker.devstack.processes.errors import ServerError
 
 
 class Journal:
@@ -30,7 +30,7 @@ class Journal:
         """Returns what was written.
 
         Raises:
-            CosmosError: The file is damaged before its end.
+            ServerError: The file is damaged before its end.
         """
         content = self._path.read_bytes()
         good = 0
@@ -39,7 +39,7 @@ class Journal:
             entry = _read(content[good:end]) if end >= 0 else None
             if entry is None:
                 if end >= 0 and end + 1 < len(content):
-                    raise CosmosError(f"{self._path} is damaged at byte {good}")
+                    raise ServerError(f"{self._path} is damaged at byte {good}")
                 os.ftruncate(self._file, good)
                 return
             yield entry
