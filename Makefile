@@ -50,7 +50,7 @@ mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=wo
 	@scripts/redis
 	$(PY) -m tests.mutants $(ARGS)
 
-eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>, PROVIDER=redis
+eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>, PROVIDER=redis or cosmos
 	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
 
 bench-recall: setup ## How much of what answers a question is recalled: DATA=<folder>, PROVIDER=redis or cosmos

@@ -27,7 +27,13 @@ from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
 from tests.fixtures.cosmos_account import Account, is_given
 from tests.fixtures.cosmos_proxy import BATCH, CosmosProxy, proxy_to
-from tests.fixtures.cosmos_resource import POLICY, RESOURCE, CosmosResource, cosmos_resource
+from tests.fixtures.cosmos_resource import (
+    CONTAINER,
+    POLICY,
+    RESOURCE,
+    CosmosResource,
+    cosmos_resource,
+)
 from tests.fixtures.process_clock import ProcessClock
 
 ONLY_THERE = frozenset(
@@ -136,7 +142,7 @@ class CosmosBench(Bench):
             Hazard.INDEX: lambda: resource.change(
                 indexing_policy=POLICY | {"compositeIndexes": POLICY["compositeIndexes"][1:]}
             ),
-            Hazard.NAME: lambda: resource.database.delete_container("memory"),
+            Hazard.NAME: lambda: resource.database.delete_container(CONTAINER),
         }
         await spoiled[hazard]()
 

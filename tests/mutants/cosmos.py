@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import LAWS, Mutant
 
+BROKER = "tests/integration/broker/"
 ANSWERS = "tests/integration/providers/test_cosmos_answers.py"
 
 MUTANTS = (
@@ -103,5 +104,49 @@ MUTANTS = (
         tests=(
             "tests/integration/devstack/test_cosmos_lifetime.py::test_what_found_no_room_never_was",
         ),
+    ),
+    Mutant(
+        name="Cosmos keeps a project of every tenant in one partition",
+        file="providers/cosmos/keys.py",
+        right="parts = (project.tenant_id, project.project_id)",
+        wrong='parts = ("tenant", project.project_id)',
+        tests=(f"{BROKER}test_isolation.py::test_foreign_is_absent[cosmos-another tenant]",),
+    ),
+    Mutant(
+        name="Cosmos forgets how large a history has grown",
+        file="providers/cosmos/commit.py",
+        right='size = before["allSizes"] + document["allSizes"]',
+        wrong='size = document["allSizes"]',
+        tests=(
+            f"{BROKER}test_races.py::test_a_hundred_identical_updates_make_one_revision[cosmos]",
+        ),
+    ),
+    Mutant(
+        name="Cosmos lets an effect pass an earlier one",
+        file="providers/cosmos/delivery.py",
+        right='is_next = effect["sequence"] == read.delivered + 1',
+        wrong='is_next = effect["sequence"] > read.delivered',
+        tests=(f"{BROKER}test_delivery.py::test_the_order_of_a_run[cosmos]",),
+    ),
+    Mutant(
+        name="Cosmos does not count changes of links",
+        file="providers/cosmos/commit.py",
+        right="rows.counter(name, _stands(met, name) + step)",
+        wrong="rows.counter(name, _stands(met, name))",
+        tests=(f"{BROKER}test_supersession.py::test_racing_supersessions[cosmos-2]",),
+    ),
+    Mutant(
+        name="Cosmos leaves a socket open that says goodbye",
+        file="providers/cosmos/connections.py",
+        right="        await self._sockets.end()\n",
+        wrong="",
+        tests=("tests/integration/providers/test_cosmos_closing.py",),
+    ),
+    Mutant(
+        name="Cosmos gives a connection up with its caller",
+        file="providers/cosmos/transport.py",
+        right="return await kept(super().send(request, **config))",
+        wrong="return await super().send(request, **config)",
+        tests=("tests/integration/providers/test_cosmos_leaving.py",),
     ),
 )

@@ -103,6 +103,30 @@ class Control:
         """Begins counting anew."""
         self._order("forget", {})
 
+    def hold(self, kind: str) -> None:
+        """Lets requests of one kind wait before they take effect, until ``release()``.
+
+        They take effect then also where the client has gone meanwhile. One kind at a time.
+        """
+        self._order("hold", {"kind": kind})
+
+    def release(self) -> None:
+        """Lets the requests that are held go on, and holds none any more."""
+        self._order("release", {})
+
+    def traffic(self) -> dict[str, int]:
+        """Returns numbers of what is there now.
+
+        ``connections`` that are open, requests that are ``running`` (not answered yet), and how
+        many of these are ``held``.
+        """
+        traffic: dict[str, int] = self._order("traffic", {})
+        return traffic
+
+    def disconnect(self) -> None:
+        """Resets all connections of clients; what they asked for is done all the same."""
+        self._order("disconnect", {})
+
     def _order(self, order: str, given: dict[str, Any]) -> Any:
         line = json.dumps({"do": order, "with": given}).encode() + b"\n"
         try:

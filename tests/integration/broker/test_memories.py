@@ -14,7 +14,7 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.memory_calls import CREATED, SKIPPED, SUPERSEDED, Agent
 from tests.fixtures.record_calls import ARCHIVE, REJECT, REOPEN, RESTORE, UNARCHIVE, Refused
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 TEA: Final = "Mira drinks green tea every morning before work"
 AGENT: Final = record_pb2.SOURCE_TYPE_AGENT

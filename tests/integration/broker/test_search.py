@@ -13,7 +13,7 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.page_tokens import packed_token, unpacked_token
 from tests.fixtures.record_calls import ARCHIVE, LIST, REJECT, SEARCH, UPDATE
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 
@@ -253,6 +253,7 @@ BAD: Final[list[tuple[dict[str, Any], str, str]]] = [
 ]
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize(("changes", "field", "rule"), BAD)
 async def test_bad_filters(desk: Desk, changes: dict[str, Any], field: str, rule: str) -> None:
     """004-48, 004-66: every bad filter is named; what was forgotten cannot be asked for."""

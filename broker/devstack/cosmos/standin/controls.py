@@ -15,18 +15,27 @@ from broker.devstack.cosmos.standin.account import Account
 from broker.devstack.cosmos.standin.clock import Clock
 from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
+from broker.devstack.cosmos.standin.traffic import Traffic
 from broker.devstack.processes.errors import ServerError
 
 
 class Controls:
     """Carries orders out."""
 
-    def __init__(self, account: Account, clock: Clock, script: Script, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        account: Account,
+        clock: Clock,
+        script: Script,
+        ledger: Ledger,
+        traffic: Traffic,
+    ) -> None:
         """Takes orders for these."""
         self._account = account
         self._clock = clock
         self._script = script
         self._ledger = ledger
+        self._traffic = traffic
         self._orders: dict[str, Callable[[dict[str, Any]], Any]] = {
             "inject": self._inject,
             "clear": lambda _: self._script.clear(),
@@ -35,6 +44,10 @@ class Controls:
             "counts": lambda _: self._ledger.counts(),
             "heads": lambda _: self._ledger.heads(),
             "forget": lambda _: self._ledger.forget(),
+            "hold": self._hold,
+            "release": lambda _: self._traffic.release(),
+            "traffic": lambda _: self._traffic.counts(),
+            "disconnect": lambda _: self._traffic.disconnect(),
         }
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,6 +69,9 @@ class Controls:
 
     def _inject(self, given: dict[str, Any]) -> None:
         self._script.add(Fault(**given))
+
+    def _hold(self, given: dict[str, Any]) -> None:
+        self._traffic.hold(given["kind"])
 
     def _skew(self, given: dict[str, Any]) -> None:
         self._clock.skew = given["seconds"]

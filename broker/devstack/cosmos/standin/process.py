@@ -16,6 +16,7 @@ from broker.devstack.cosmos.standin.controls import Controls
 from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.script import Script
 from broker.devstack.cosmos.standin.service import Service
+from broker.devstack.cosmos.standin.traffic import Traffic
 from broker.devstack.cosmos.standin.transport import Transport
 from broker.devstack.processes.errors import ServerError
 from broker.devstack.processes.ports import HOST
@@ -35,12 +36,13 @@ async def serve(data: Path, port: int, control: Path) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    clock, script, ledger = Clock(), Script(), Ledger()
+    clock, script, ledger, traffic = Clock(), Script(), Ledger(), Traffic()
     account, catalog = Account(data), Catalog(data, clock)
-    transport = Transport(Service(account, catalog), script, ledger)
+    transport = Transport(Service(account, catalog), script, ledger, traffic)
     runner = web.AppRunner(transport.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    controls = Controls(account, clock, script, ledger)
+    traffic.watch(runner.server)
+    controls = Controls(account, clock, script, ledger, traffic)
     try:
         context = server_context(data / "tls")
         await web.TCPSite(runner, HOST, port, ssl_context=context).start()
