@@ -381,8 +381,8 @@ async def test_a_token_is_bound_to_its_search(desk: Desk) -> None:
     await other.made()
     assert (await other.told(SEARCH, **given)).reason == INVALID[1]
     assert (await desk.told(SEARCH, {"tenant": "tenant-b"}, **given)).reason == INVALID[1]
-    listing = await desk.told(LIST, record_id=record.record_id, page_token=token)
-    assert listing.reason == INVALID[1]
+    named = {"record_id": record.record_id, "page_token": token}
+    assert (await desk.told(LIST, **named)).reason == INVALID[1]
     same = given | {"kinds": [CONTEXT, MEMORY, MEMORY], "query": " blue ", "page_size": 2}
     rest = (await desk.done(SEARCH, {"sub": "actor-b"}, **same)).records
     assert [one.content for one in rest] == ["blue 2", "blue 1"]
@@ -392,10 +392,10 @@ async def test_a_token_survives_a_restart(desk: Desk) -> None:
     """004-66: what was handed out before is good after; nothing was kept in memory."""
     for number in range(3):
         await desk.made(f"key-{number}", content=f"{number}")
-    token = (await desk.done(SEARCH, page_size=1)).next_page_token
-    before = await desk.done(SEARCH, page_size=1, page_token=token)
+    given = {"page_size": 1, "page_token": (await desk.done(SEARCH, page_size=1)).next_page_token}
+    before = await desk.done(SEARCH, **given)
     assert desk.stand.broker.stop() == 0
     desk.stand.broker.start()
     async with desk.stand.channel() as channel:
         after = Desk(desk.stand, channel, desk.project)
-        assert await after.done(SEARCH, page_size=1, page_token=token) == before
+        assert await after.done(SEARCH, **given) == before
