@@ -267,6 +267,8 @@ class IMemoryProvider(ABC):
           is seen, its entry too. One round trip; where a store walks, one for each stretch.
         - Q-10. An entry is replaced with the head it is put with, whole: an old vector never
           answers for new text. A head put without one keeps its own. What is no memory has none.
+          Where a store takes less in one piece (C-15), a commit that fits only without its new
+          entries leaves them out: those heads have none then, which ``unindexed`` tells.
         """
         raise CapabilityMissingError(Capability.RECALL)
 

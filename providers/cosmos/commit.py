@@ -7,7 +7,7 @@ from typing import Any
 from providers.cosmos import entries, keys, rows
 from providers.cosmos.batch import BYTES_MAX, Batch
 from providers.cosmos.calls import ATTEMPTS, Calls, Link, Query
-from providers.cosmos.encoding import Encoded, encode, packed
+from providers.cosmos.encoding import Encoded, encode, packed, without_entries
 from providers.cosmos.reader import listed, named
 from providers.counters import TRANSFER, expected_counters
 from providers.documents import DAMAGE
@@ -57,9 +57,7 @@ async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOu
         refused = judge(write_set, _facts(write_set, met))
         if refused is not None:
             return refused
-        batch = _batch(link.partition, write_set, encoded, met)
-        if batch.size > BYTES_MAX:
-            batch = _batch(link.partition, write_set, packed(write_set), met)
+        batch = _smallest(link.partition, write_set, encoded, met)
         batch.check()
         if await link.commit(batch):
             return Committed()
@@ -182,12 +180,24 @@ def _stands(met: _Met, name: str) -> int:
 # -------------------- what is written
 
 
+def _smallest(partition: str, write_set: WriteSet, encoded: Encoded, met: _Met) -> Batch:
+    """Return the first batch that fits: as it is, or packed closer, or also without new entries."""
+    batch = _batch(partition, write_set, encoded, met)
+    if batch.size > BYTES_MAX:
+        batch = _batch(partition, write_set, packed(write_set), met)
+    if batch.size > BYTES_MAX:
+        batch = _batch(partition, write_set, packed(without_entries(write_set)), met)
+    return batch
+
+
 def _batch(partition: str, write_set: WriteSet, encoded: Encoded, met: _Met) -> Batch:
     batch = Batch(partition)
     batch.create(encoded.receipt)
-    for document in encoded.heads.values():
+    for put in write_set.heads:
+        document = encoded.heads[put.record.current.record_id]
         before = met.documents.get(document["id"])
-        batch.put(_grown(document, before), met.etag(document["id"]))
+        kept = {} if before is None or put.entry is not None else entries.carried(before)
+        batch.put(_grown(document | kept, before), met.etag(document["id"]))
     for document in (*encoded.revisions, *encoded.segments):
         batch.create(document)
     if encoded.effect is not None:
@@ -200,20 +210,15 @@ def _batch(partition: str, write_set: WriteSet, encoded: Encoded, met: _Met) -> 
 
 
 def _grown(document: Document, before: Document | None) -> Document:
-    """Return a head with what its earlier revisions add to it, and with the entry it keeps."""
+    """Return a head with what its earlier revisions add to it."""
     if before is None:
         return document
-    kept = {} if "terms" in document else entries.carried(before)
     try:
         size = before["allSizes"] + document["allSizes"]
-        return (
-            document
-            | kept
-            | {
-                "allSizes": size,
-                "links": sorted({*before["links"], *document["links"]}),
-            }
-        )
+        return document | {
+            "allSizes": size,
+            "links": sorted({*before["links"], *document["links"]}),
+        }
     except DAMAGE:
         raise StoredDataInvalidError("a stored head is damaged") from None
 

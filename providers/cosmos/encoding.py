@@ -1,7 +1,7 @@
 """A write set as documents, made before anything is read or sent."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from providers.cosmos import entries, rows
@@ -51,6 +51,12 @@ def encode(write_set: WriteSet) -> Encoded:
 def packed(write_set: WriteSet) -> Encoded:
     """Return the documents again, each long text in one of them only: for what is large."""
     return _encoded(write_set, is_packed=True)
+
+
+def without_entries(write_set: WriteSet) -> WriteSet:
+    """Return a write set without the entries of its heads, which can be built later (Q-10)."""
+    heads = tuple(replace(put, entry=None) for put in write_set.heads)
+    return replace(write_set, heads=heads)
 
 
 def _encoded(write_set: WriteSet, *, is_packed: bool) -> Encoded:

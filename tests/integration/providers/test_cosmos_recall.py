@@ -16,8 +16,9 @@ from providers.conformance.recall_steps import (
     recalled,
     remembered,
     tagged,
+    unindexed,
 )
-from providers.conformance.steps import SECONDS, commit, committed, created, stored
+from providers.conformance.steps import SECONDS, committed, created, stored
 from providers.cosmos import keys
 from providers.cosmos.batch import OPERATIONS_MAX, Batch
 from providers.cosmos.encoding import encode
@@ -26,7 +27,6 @@ from providers.entries import DIMENSION_MAX, RECORD_TERMS_MAX, RecallEntry, Term
 from providers.errors import (
     ProviderUnavailableError,
     RecallScopeTooLargeError,
-    WriteSetTooLargeError,
 )
 from providers.model import ProjectKey, Record, State
 from providers.recall import EntryPut, IndexRequest
@@ -144,31 +144,55 @@ def _noisy(draw: random.Random) -> RecallEntry:
 
 
 @LARGE
-async def test_large_entries_are_counted_before_they_are_sent(
-    cosmos_provider: CosmosMemoryProvider, memory: CosmosResource
+async def test_large_entries_are_kept_while_they_fit(
+    cosmos_provider: CosmosMemoryProvider,
 ) -> None:
-    """004-83: too many in one commit are refused, with nothing sent; so many are kept."""
+    """004-83, Q-10: by as many heads as a commit holds; they go along with each revision."""
     heads = [specimens.memory(f"r{n:02}") for n in range(49)]
     entries = [_widest(n) for n in range(len(heads))]
     puts = [specimens.put(head, entry=entry) for head, entry in zip(heads, entries, strict=True)]
-    noise = random.Random(1)
-    too_large = [specimens.put(head, entry=_noisy(noise)) for head in heads[:20]]
-    memory.server.control.forget()
-    with pytest.raises(WriteSetTooLargeError):
-        await commit(cosmos_provider, specimens.write(PROJECT, *too_large))
-    assert "batch" not in memory.server.control.counts()
     await committed(cosmos_provider, specimens.write(PROJECT, *puts))
     term = next(iter(entries[7].terms.counts))
     got = await recalled(cosmos_provider, PROJECT, term, vector=entries[9].vector)
-    assert matched(got) == ["r07"]
-    assert near(got)[0] == "r09"
+    assert (matched(got), near(got)[0], got.documents) == (["r07"], "r09", 49)
     archived = [specimens.after(head, state=State.ARCHIVED) for head in heads]
-    moved = [specimens.put(new, over=old) for new, old in zip(archived, heads, strict=True)]
-    await committed(cosmos_provider, specimens.write(PROJECT, *moved))
     again = [specimens.after(head, state=State.ACTIVE) for head in archived]
-    back = [specimens.put(new, over=old) for new, old in zip(again, archived, strict=True)]
-    await committed(cosmos_provider, specimens.write(PROJECT, *back))
+    for old, new in ((heads, archived), (archived, again)):
+        moved = [specimens.put(one, over=other) for one, other in zip(new, old, strict=True)]
+        await committed(cosmos_provider, specimens.write(PROJECT, *moved))
     assert await recalled(cosmos_provider, PROJECT, term, vector=entries[9].vector) == got
+
+
+@LARGE
+async def test_entries_that_do_not_fit_are_left_to_be_built(
+    cosmos_provider: CosmosMemoryProvider,
+) -> None:
+    """Q-10, 004-83: none is kept, new or old, and that is told; the rest of the commit is there."""
+    heads = [specimens.memory(f"r{n:02}") for n in range(20)]
+    old = specimens.entry("old", vector=_turned(0))
+    await remembered(cosmos_provider, PROJECT, *((head, old) for head in heads))
+    draw = random.Random(1)
+    entries = [_noisy(draw) for _ in heads[1:]]
+    later = [specimens.after(head, "Python.") for head in heads]
+    puts = [specimens.put(later[0], over=heads[0])]
+    puts += [
+        specimens.put(new, over=before, entry=entry)
+        for new, before, entry in zip(later[1:], heads[1:], entries, strict=True)
+    ]
+    await committed(cosmos_provider, specimens.write(PROJECT, *puts))
+    await stored(cosmos_provider, PROJECT, *later)
+    got = await recalled(cosmos_provider, PROJECT, "old", vector=_turned(0))
+    assert (matched(got), near(got), got.unindexed) == (["r00"], ["r00"], 19)
+    bare = await unindexed(cosmos_provider, PROJECT)
+    assert bare == tuple(later[1:])
+    built = tuple(
+        EntryPut(record_id=now.record_id, revision_id=now.revision_id, entry=entry)
+        for now, entry in zip((each.current for each in bare), entries, strict=True)
+    )
+    request = IndexRequest(project=PROJECT, entries=built)
+    assert await cosmos_provider.index(request, timeout=SECONDS) == 19
+    term = next(iter(entries[4].terms.counts))
+    assert matched(await recalled(cosmos_provider, PROJECT, term)) == ["r05"]
 
 
 @LARGE

@@ -61,7 +61,7 @@ def test_an_endpoint_is_for_no_tenant_until_one_is_listed() -> None:
         ({**HTTP, "model": ""}, "model"),
         ({**HTTP, "model": "m" * 129}, "model"),
         ({**HTTP, "dimension": 0}, "dimension"),
-        ({**HTTP, "dimension": 2_049}, "dimension"),
+        ({**HTTP, "dimension": 1_537}, "dimension"),
         ({**HTTP, "timeout_seconds": 0}, "timeout_seconds"),
         ({**HTTP, "timeout_seconds": 10.1}, "timeout_seconds"),
         ({**HTTP, "code_points_max": 0}, "code_points_max"),
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_named(given: dict[str, Any], named: str) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"model": "m" * 128, "dimension": 2_048, "timeout_seconds": 10, "code_points_max": 40_000},
+        {"model": "m" * 128, "dimension": 1_536, "timeout_seconds": 10, "code_points_max": 40_000},
         {"endpoint": "https://10.0.0.1"},
         {"endpoint": "https://[2606:4700::1111]:8443/v1/"},
         {"endpoint": "https://127.0.0.1/v1", "allow_loopback": True},
