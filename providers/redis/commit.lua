@@ -143,6 +143,9 @@ local function leave(head)
     if head[MOVED] then
         later('ZREM', 'moved/' .. agent, head[RECORD])
     end
+    if head[RECALLED] ~= '' then
+        later('ZREM', 'recalled/' .. agent, head[RECORD] .. '\0' .. head[RECALLED])
+    end
     for i, name in ipairs(head[ENTERED]) do
         later('ZREM', name, head[PLACE] .. head[RECORD])
     end

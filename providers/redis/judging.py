@@ -22,7 +22,7 @@ from providers.model import (
 )
 
 _TAGS = 14
-FILTERED = 17
+FILTERED = 18
 """Where in a head's document stands what ``filtered`` gives; the time of creation is behind it."""
 
 _text = documents.taken(str)

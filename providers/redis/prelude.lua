@@ -88,7 +88,7 @@ end
 -- What scripts look at of a head.
 local RECORD, REVISION, REVISION_ID, AGENT, KIND, STATE, TRUST = 2, 3, 4, 5, 6, 7, 8
 local SUPERSEDED, IMPORTANCE, SIZE, ORDER, PLACE, ENTERED, TAGS = 9, 10, 11, 12, 13, 14, 15
-local LISTED, MOVED = 16, 17
+local LISTED, MOVED, RECALLED = 16, 17, 18
 
 local type = type
 
@@ -103,6 +103,7 @@ local function is_head(head)
         and type(head[ORDER]) == 'string' and type(head[PLACE]) == 'string'
         and type(head[ENTERED]) == 'table' and type(head[TAGS]) == 'table'
         and type(head[LISTED]) == 'boolean' and type(head[MOVED]) == 'boolean'
+        and type(head[RECALLED]) == 'string'
 end
 
 -- A head that is kept, taken apart; nothing when it is not that of the record.

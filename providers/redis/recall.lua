@@ -1,35 +1,26 @@
--- A stretch of the memories that recall looks through, so long that nobody else waits long. How many
--- there are; all of their names, where they are asked for; and of each that was looked at: nothing
--- where it has no entry, the length of one that is not found, or {length, the lines of the terms that
--- are looked for, the numbers of its vector or nothing, its head}.
+-- A stretch of the memories that recall looks through, so long that nobody else waits long: by record
+-- id, so that none is missed or met twice because others write meanwhile. How many there are; where
+-- the walk ended, or '' at its end; of those that are not found how many have an entry, how long these
+-- are together, and how many have none; of the others {record id, length, the lines of the terms that
+-- are looked for, the numbers of the vector or nothing, the head}, one behind the other.
 --
--- request.sets     where they stand, for the first stretch; behind it request.records are their names
--- request.most     how many there may be
+-- request.set      where they stand  request.live  where those stand that are active, if only these
+--                  are looked through, or null
+-- request.most     how many there may be  request.low  from where to walk
 -- request.needles  what stands before the counts of the terms, in the terms' order
 -- request.model, request.bytes  of the vectors that are compared, or null
 local RECORDS, BYTES = 500, 1048576
 -- An entry costs its length, and as much again for each so many terms that are looked for in it.
 local TERMS = 4
 
-local records, names, total = request.records, {}, 0
-if request.sets ~= null then
-    for i, set in ipairs(request.sets) do
-        total = total + redis.call('ZLEXCOUNT', key(set), '-', '+')
-    end
-    if total > request.most then
-        return answer(total, names, names)
-    end
-    for i, set in ipairs(request.sets) do
-        for j, member in ipairs(redis.call('ZRANGEBYLEX', key(set), '-', '+')) do
-            names[#names + 1] = string.sub(member, 33)
-        end
-    end
-    records = names
+local total = redis.call('ZLEXCOUNT', key(request.live == null and request.set or request.live), '-', '+')
+if total > request.most then
+    return answer(total)
 end
 
 -- The lines of the terms that an entry holds, of those looked for.
 local function held(entry, at)
-    local lines = {}
+    local lines = ''
     for i, needle in ipairs(request.needles) do
         local first, last = string.find(entry, needle, at, true)
         if first then
@@ -38,36 +29,56 @@ local function held(entry, at)
                 damage = 'an entry'
                 break
             end
-            lines[#lines + 1] = string.sub(needle, 2) .. line
+            lines = lines .. string.sub(needle, 2) .. line
         end
     end
-    return table.concat(lines)
+    return lines
 end
 
-local read, begin = 0, '["' .. tag .. '"'
-local weight = 1 + #request.needles / TERMS
+local begin, weight = '["' .. tag .. '"', 1 + #request.needles / TERMS
+local found, indexed, length_total, bare, read = {}, 0, 0, 0, 0
 
-local function looked(record_id)
+local function look(record_id)
     local head, entry = get('heads', record_id), get('entries', record_id)
     if not head or string.sub(head, 1, #begin) ~= begin then
         damage = 'an index'
+        return
     end
-    if damage or not entry then
-        return false
+    if not entry then
+        bare = bare + 1
+        return
     end
     local length, bytes, model, at = entry_of(record_id, entry)
     local lines = held(entry, at + bytes)
-    local is_alike = request.model == model and request.bytes == bytes
+    local is_alike = model == request.model and bytes == request.bytes
     read = read + bytes + (#entry - bytes) * weight
     if lines == '' and not is_alike then
-        return length
+        indexed, length_total = indexed + 1, length_total + length
+        return
     end
     read = read + #head
-    return {length, lines, is_alike and string.sub(entry, at, at + bytes - 1), head}
+    local size = #found
+    found[size + 1], found[size + 2], found[size + 3] = record_id, length, lines
+    found[size + 4] = is_alike and string.sub(entry, at, at + bytes - 1)
+    found[size + 5] = head
 end
 
-local found = {}
-while #found < #records and #found < RECORDS and read < BYTES and not damage do
-    found[#found + 1] = looked(records[#found + 1])
+-- A record id, NUL, and whether it is live or was replaced.
+local members = redis.call('ZRANGEBYLEX', key(request.set), request.low, '+', 'LIMIT', 0, RECORDS)
+local low = #members == RECORDS and '(' .. members[RECORDS] or ''
+for i, member in ipairs(members) do
+    local record_id, standing = string.match(member, '^([^%z]+)%z(%l)$')
+    if not record_id then
+        damage = 'an index'
+    elseif request.live == null or standing == 'l' then
+        look(record_id)
+    end
+    if damage then
+        break
+    end
+    if read >= BYTES and i < #members then
+        low = '(' .. record_id .. '\1'
+        break
+    end
 end
-return answer(total, names, found)
+return answer(total, low, indexed, length_total, bare, found)

@@ -1,7 +1,7 @@
 """Recall: an agent's memories are looked through on the server, a stretch in each script."""
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from providers.documents import DAMAGE, to_json
@@ -19,14 +19,23 @@ from providers.redis.entries import needle
 from providers.redis.judging import to_judged
 from providers.redis.scripts import Script
 from providers.redis.search import to_records
-from providers.redis.sets import replaced
+from providers.redis.sets import recalled, replaced
 from providers.requests import SearchPage
 from providers.scanning import Scanned, scan
 
-_STRETCH = 500
-"""How many names a script is given: it looks at no more."""
 _ROOM = 20
 """How many heads more than are missing a script may give of those that may fit."""
+_WIDTH = 5
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What was looked at: sums of those that are not found, and the others as scripts give them."""
+
+    documents: int = 0
+    length_total: int = 0
+    unindexed: int = 0
+    found: list[Any] = field(default_factory=list)
 
 
 async def recall(calls: Calls, request: RecallRequest, most: int, timeout: float) -> Recalled:
@@ -34,69 +43,83 @@ async def recall(calls: Calls, request: RecallRequest, most: int, timeout: float
     clock = asyncio.get_running_loop().time
     deadline = clock() + timeout
     project, asked = findable_project(request.eligible.project), _asked(request, most)
-    call = project_call(Script.RECALL, project, asked)
-    total, names, found = await calls.read(call, timeout=timeout)
-    if total > most:
-        raise RecallScopeTooLargeError(limit=most, observed=total)
-    records = _names(names)
-    while len(found) < len(records):
-        rest = records[len(found) : len(found) + _STRETCH]
-        call = project_call(Script.RECALL, project, {**asked, "sets": None, "records": rest})
-        found += (await calls.read(call, timeout=deadline - clock()))[-1]
+    tag, looked = keys.tag_of(keys.project_digest(project)), _Looked()
+    while asked["low"]:
+        call = project_call(Script.RECALL, project, asked)
+        total, *rest = await calls.read(call, timeout=deadline - clock())
+        if not rest:
+            raise RecallScopeTooLargeError(limit=most, observed=total)
+        low, documents, length_total, unindexed, found = rest
+        looked.documents += documents
+        looked.length_total += length_total
+        looked.unindexed += unindexed
+        looked.found += found
+        asked["low"] = _to_text(low)
     # Not here: what takes long would keep every other call waiting.
-    return await asyncio.to_thread(_scan, request, keys.tag_of(call.digest), records, found)
+    return await asyncio.to_thread(_scan, request, tag, looked)
 
 
 def _asked(request: RecallRequest, most: int) -> dict[str, Any]:
-    vector = request.vector
+    agent, vector = findable(request.eligible.agent_id), request.vector
+    live = memories(agent) if request.eligible.superseded is Superseded.NONE else None
     return {
-        "sets": _sets(request.eligible),
-        "records": None,
+        "set": recalled(agent),
+        "live": live,
         "most": most,
+        "low": "-",
         "needles": [needle(each) for each in sorted(request.terms)],
         "model": None if vector is None else findable(vector.model),
         "bytes": None if vector is None else len(vector.packed),
     }
 
 
-def _sets(eligible: Eligible) -> list[str]:
-    """Name the sets of the memories of Q-3."""
-    agent = findable(eligible.agent_id)
-    live = [memories(agent)]
-    return live if eligible.superseded is Superseded.NONE else [*live, replaced(agent)]
-
-
-def _names(found: Sequence[bytes]) -> list[str]:
+def _to_text(value: bytes) -> str:
     try:
-        return [each.decode() for each in found]
+        return value.decode()
     except DAMAGE:
         raise StoredDataInvalidError("a stored index is damaged") from None
 
 
-def _scan(request: RecallRequest, tag: str, names: list[str], found: list[Any]) -> Recalled:
-    heads = [_scanned(request, tag, *pair) for pair in zip(names, found, strict=True)]
+def _scan(request: RecallRequest, tag: str, looked: _Looked) -> Recalled:
+    """Return what is found; those of which only sums are left hold nothing that is asked for."""
+    each = zip(*[iter(looked.found)] * _WIDTH, strict=True)
     try:
-        return scan(request, heads)
+        found = scan(request, [_scanned(request, tag, *values) for values in each])
     except DAMAGE:
         raise StoredDataInvalidError("a stored entry is damaged") from None
+    return replace(
+        found,
+        documents=found.documents + looked.documents,
+        length_total=found.length_total + looked.length_total,
+        unindexed=looked.unindexed,
+    )
 
 
-def _scanned(request: RecallRequest, tag: str, record_id: str, found: Any) -> Scanned:
-    if not isinstance(found, list):
-        return Scanned(record_id, found, "", None, _never)
-    length, lines, numbers, head = found
+def _scanned(
+    request: RecallRequest,
+    tag: str,
+    record_id: bytes,
+    length: int,
+    lines: bytes,
+    numbers: bytes | None,
+    head: bytes,
+) -> Scanned:
+    name = record_id.decode()
 
     def judged() -> bool:
-        return is_eligible(to_judged(tag, record_id, head), request.eligible)
+        return is_eligible(to_judged(tag, name, head), request.eligible)
 
-    return Scanned(record_id, length, lines.decode(), numbers, judged)
-
-
-def _never() -> bool:
-    return False
+    return Scanned(name, length, lines.decode(), numbers, judged)
 
 
 # -------------------- by tags
+
+
+def _places(eligible: Eligible) -> list[str]:
+    """Name the sets in which the memories of Q-3 stand by their place."""
+    agent = findable(eligible.agent_id)
+    live = [memories(agent)]
+    return live if eligible.superseded is Superseded.NONE else [*live, replaced(agent)]
 
 
 async def tagged(calls: Calls, request: TaggedRequest, timeout: float) -> SearchPage:
@@ -106,7 +129,7 @@ async def tagged(calls: Calls, request: TaggedRequest, timeout: float) -> Search
     eligible = request.eligible
     project = findable_project(eligible.project)
     asked: dict[str, Any] = {
-        "sets": _sets(eligible),
+        "sets": _places(eligible),
         "low": "-",
         "high": f"({largest_first(eligible.importance_min)}g",
         "tags": [to_json(folded(findable(each))).decode() for each in eligible.tags],
@@ -118,9 +141,5 @@ async def tagged(calls: Calls, request: TaggedRequest, timeout: float) -> Search
         low, page = await calls.read(call, timeout=deadline - clock())
         records = to_records(keys.tag_of(call.digest), page)
         found += [each for each in records if is_eligible(each, eligible)]
-        asked["low"] = _low(low)
+        asked["low"] = _to_text(low)
     return SearchPage(tuple(found[: request.limit]), more=len(found) > request.limit)
-
-
-def _low(low: bytes) -> str:
-    return _names([low])[0]

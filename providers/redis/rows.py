@@ -44,6 +44,7 @@ def head_document(tag: str, record: Record, stands: Standing) -> bytes:
             stands.tags,
             stands.is_listed,
             stands.is_moved,
+            stands.recalled,
             filtered(now),
             record.create_time,
         )

@@ -22,6 +22,8 @@ class Standing:
         tags: Folded, sorted, each once.
         is_listed: Whether searches find it.
         is_moved: Whether it goes with its agent's export.
+        recalled: As what recall looks through it, of those that it stands among by its id: ``l``
+            for a memory that is live, ``r`` for one that was replaced, or nothing.
     """
 
     order: str
@@ -30,6 +32,7 @@ class Standing:
     tags: list[str]
     is_listed: bool
     is_moved: bool
+    recalled: str
 
 
 def standing(now: Revision) -> Standing:
@@ -42,6 +45,7 @@ def standing(now: Revision) -> Standing:
         sorted({folded(each) for each in now.content.tags}),
         now.state is not State.FORGOTTEN,
         is_moved(now),
+        _recalled(now),
     )
 
 
@@ -50,9 +54,19 @@ def replaced(agent_id: str) -> str:
     return f"replaced/{agent_id}"
 
 
+def recalled(agent_id: str) -> str:
+    """Name the set of both, the live ones and those that were replaced, by record id."""
+    return f"recalled/{agent_id}"
+
+
+def _recalled(now: Revision) -> str:
+    if now.kind is not Kind.MEMORY or now.trust not in TRUSTED:
+        return ""
+    return {State.ACTIVE: "l", State.SUPERSEDED: "r"}.get(now.state, "")
+
+
 def _replaced(now: Revision) -> list[str]:
-    is_one = now.kind is Kind.MEMORY and now.state is State.SUPERSEDED and now.trust in TRUSTED
-    return [replaced(now.agent_id)] if is_one else []
+    return [replaced(now.agent_id)] if _recalled(now) == "r" else []
 
 
 def is_found(now: Revision) -> bool:
@@ -90,6 +104,9 @@ def entries(heads: Iterable[tuple[Revision, Standing]]) -> Entries:
                 tagged.setdefault(now.agent_id, []).append(f"{tag}\0{member}")
         if stands.is_moved:
             others.setdefault(f"moved/{now.agent_id}", []).append(now.record_id)
+        if stands.recalled:
+            member = f"{now.record_id}\0{stands.recalled}"
+            others.setdefault(recalled(now.agent_id), []).append(member)
         for name in stands.entered:
             others.setdefault(name, []).append(stands.place + now.record_id)
     sets: list[tuple[str, int, int]] = []

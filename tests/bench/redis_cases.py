@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from providers.conformance import specimens
+from providers.entries import DIMENSION_MAX, RECORD_TERMS_MAX, RecallEntry
 from providers.model import (
     ChangeKind,
     Claim,
@@ -15,10 +16,11 @@ from providers.model import (
     State,
     WriteSet,
 )
-from tests.fixtures.filling import fresh_name, record, said
+from tests.fixtures.filling import entry, fresh_name, record, said
 
 PROJECT = ProjectKey("tenant-a", "atlas")
 RAINBOW, CJK, CONTROL = "\U0001f308", "\u77e5", "\u0001"
+MOST = (RECORD_TERMS_MAX, DIMENSION_MAX)
 BATCH, AGENT = 12, "a0"
 # 004-83
 RECORDS, REVISIONS, BYTES = 25, 500, 1_048_576
@@ -33,9 +35,22 @@ def keys(made: Record) -> dict[str, Any]:
     return {"claims": (Claim(f"content/{name}", name), Claim(f"subject/{name}", name))}
 
 
-def created(content: Content | None = None) -> Steps:
+def created(content: Content | None = None, found_by: RecallEntry | None = None) -> Steps:
     made = record(content)
-    return (specimens.create(PROJECT, made, **keys(made)),)
+    return (specimens.write(PROJECT, specimens.put(made, entry=found_by), **keys(made)),)
+
+
+def reworded(before: RecallEntry, now: RecallEntry) -> Steps:
+    """Change what a memory is found by."""
+    made = record()
+    first, later = (
+        specimens.write(PROJECT, put)
+        for put in (
+            specimens.put(made, entry=before),
+            specimens.put(specimens.after(made), over=made, entry=now),
+        )
+    )
+    return first, later
 
 
 def updated(content: Content | None = None) -> Steps:
@@ -137,6 +152,10 @@ def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[
     return {
         "create": created,
         "create, 32 tags of 64": lambda: created(said(tags=32, length=64)),
+        "create, found by 60 words": lambda: created(found_by=entry()),
+        "create, found by 2,048 words": lambda: created(found_by=entry(*MOST)),
+        "create, found by 2,048 of 64": lambda: created(found_by=entry(*MOST, 64)),
+        "update, found by 2,048 words": lambda: reworded(entry(*MOST), entry(*MOST)),
         "create, 40,000 ASCII": lambda: created(said("x" * 40_000)),
         "create, 40,000 CJK": lambda: created(said(CJK * 40_000)),
         "create, 40,000 emoji": lambda: created(said(RAINBOW * 40_000)),
