@@ -7,6 +7,7 @@ that must go red.
 
 from tests.mutants.cosmos import MUTANTS as COSMOS
 from tests.mutants.mutant import LAWS, Mutant
+from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
 
 CHECKS = "tests/unit/authority/test_checks.py"
@@ -356,6 +357,7 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
+    *RECALL,
     *COSMOS,
     *REDIS,
 )
