@@ -9,6 +9,7 @@ from tests.mutants.admission import MUTANTS as ADMISSION
 from tests.mutants.cosmos import MUTANTS as COSMOS
 from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
+from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
 
 CHECKS = "tests/unit/authority/test_checks.py"
@@ -373,6 +374,7 @@ MUTANTS = (
         tests=(f"{LAWS}[postgres-limits-write_sets_without_history_are_bounded_together]",),
     ),
     *ADMISSION,
+    *RECALL,
     *COSMOS,
     *EMBEDDINGS,
     *REDIS,

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from providers.conformance import specimens
-from providers.entries import DIMENSION_MAX, MODEL_LENGTH_MAX
+from providers.entries import DIMENSION_MAX, MODEL_LENGTH_MAX, Vector
 from providers.errors import StoredDataInvalidError
 from providers.model import HeadPut, ProjectKey, Record, State
 from providers.postgres.provider import PostgresMemoryProvider
@@ -16,6 +16,7 @@ from providers.recall import (
     Eligible,
     EntryPut,
     IndexRequest,
+    Near,
     Recalled,
     RecallRequest,
     TaggedRequest,
@@ -141,8 +142,13 @@ async def test_the_widest_vector_has_its_place_in_a_row(
 # -------------------- an entry that is built beside an edit
 
 
+@pytest.mark.parametrize("vector", [None, specimens.vector(0.0, 1.0, 0.0)], ids=["none", "other"])
 async def test_a_vector_built_beside_an_edit_never_answers_for_it(
-    provider: PostgresMemoryProvider, admin: asyncpg.Connection, record: Record, lock: None
+    provider: PostgresMemoryProvider,
+    admin: asyncpg.Connection,
+    record: Record,
+    lock: None,
+    vector: Vector | None,
 ) -> None:
     """000-14: both wait for the head; the edit's snapshot is older than the vector it drops."""
     now = record.current
@@ -155,7 +161,7 @@ async def test_a_vector_built_beside_an_edit_never_answers_for_it(
     indexing = asyncio.create_task(provider.index(request, timeout=SECONDS))
     await blocked_sessions(admin, 1)
     later = specimens.after(record, "Python.")
-    edit = specimens.put(later, over=record, entry=specimens.entry("python"))
+    edit = specimens.put(later, over=record, entry=specimens.entry("python", vector=vector))
     editing = asyncio.create_task(provider.commit(specimens.write(PROJECT, edit), timeout=SECONDS))
     await blocked_sessions(admin, 2)
     await admin.execute("ROLLBACK")
@@ -163,8 +169,9 @@ async def test_a_vector_built_beside_an_edit_never_answers_for_it(
     assert await editing == Committed()
     got = await recalled(provider, "java", "python", vector=NEAR)
     assert got.frequencies == (0, 1)
-    assert got.nearest == ()
-    assert await admin.fetchval("SELECT count(*) FROM memory.recall_vectors") == 1
+    assert got.nearest == (() if vector is None else (Near("r1", 0.0),))
+    left = await admin.fetchval("SELECT count(*) FROM memory.recall_vectors")
+    assert left == (1 if vector is None else 2), "what the edit could not see is left behind"
 
 
 async def test_an_entry_for_a_head_that_moved_on_meanwhile_is_not_put(
