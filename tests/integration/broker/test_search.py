@@ -347,7 +347,7 @@ async def test_a_token_is_bound_to_its_search(desk: Desk) -> None:
     """004-56, 004-66: another scope, filter, view or method refuses it; the size may change."""
     for number in range(3):
         await desk.made(f"key-{number}", content=f"blue {number}", tags=["a"])
-    record = await desk.made("key-3", content="blue 3", tags=["a"])
+    one = await desk.made("key-3", content="blue 3", tags=["a"])
     given: dict[str, Any] = {"query": "blue", "page_size": 1, "kinds": [MEMORY, CONTEXT]}
     token = (await desk.done(SEARCH, **given)).next_page_token
     parts = unpacked_token(token)
@@ -381,8 +381,7 @@ async def test_a_token_is_bound_to_its_search(desk: Desk) -> None:
     await other.made()
     assert (await other.told(SEARCH, **given)).reason == INVALID[1]
     assert (await desk.told(SEARCH, {"tenant": "tenant-b"}, **given)).reason == INVALID[1]
-    named = {"record_id": record.record_id, "page_token": token}
-    assert (await desk.told(LIST, **named)).reason == INVALID[1]
+    assert (await desk.told(LIST, record_id=one.record_id, page_token=token)).reason == INVALID[1]
     same = given | {"kinds": [CONTEXT, MEMORY, MEMORY], "query": " blue ", "page_size": 2}
     rest = (await desk.done(SEARCH, {"sub": "actor-b"}, **same)).records
     assert [one.content for one in rest] == ["blue 2", "blue 1"]
