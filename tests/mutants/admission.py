@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 DOORS = "tests/unit/services/test_no_side_doors.py"
 KEYS = "tests/unit/services/test_keys_of_writes.py"
+BACK = "tests/unit/services/test_text_that_may_not_return.py"
 
 MUTANTS = (
     Mutant(
@@ -81,21 +82,21 @@ MUTANTS = (
         file="broker/services/transfers.py",
         right="        if barred(said.key, put.record.current.record_id, loaded):\n",
         wrong="        if not said.key:\n",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="what was rejected may be said again",
         file="broker/memory/holding.py",
         right="held_by.record_id != record_id and is_refuted(holder.current)",
         wrong="held_by.record_id == record_id and is_refuted(holder.current)",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="not here blocks like untrue",
         file="broker/memory/holding.py",
         right="        and facet.invalidation_reason in _REFUTING\n",
         wrong="",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="a second memory takes the key of the first",
@@ -109,7 +110,7 @@ MUTANTS = (
         file="broker/memory/holding.py",
         right=" and content_key_of(current) == key:",
         wrong=":",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="the moment of expiry does not count",
@@ -123,7 +124,7 @@ MUTANTS = (
         file="broker/memory/holding.py",
         right="        return self.is_new and self.after.kind is not Kind.MEMORY\n",
         wrong="        return False\n",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="an edit leaves its old key behind",
@@ -137,21 +138,21 @@ MUTANTS = (
         file="broker/memory/holding.py",
         right="        if self.is_new and self.after.trust is not Trust.REJECTED:\n",
         wrong="        if self.is_new:\n",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="a rejection leaves the key to others",
         file="broker/memory/holding.py",
         right="            self._take_over(kept, loaded)\n",
         wrong="            pass\n",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="what was forgotten is taken back into use",
         file="broker/memory/holding.py",
         right="            kept.must_be_absent.append(self.key)\n        elif",
         wrong="            pass\n        elif",
-        tests=(KEYS,),
+        tests=(BACK,),
     ),
     Mutant(
         name="a key that a commit ran into is not looked at",

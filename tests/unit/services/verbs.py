@@ -201,6 +201,11 @@ class Verbs:
         return f"verb-{next(self._keys)}"
 
 
+def name(record: Record) -> str:
+    """Return a record's id."""
+    return record.current.record_id
+
+
 def said(text: str, **changes: Any) -> ContentInput:
     """Say something."""
     return replace(CONTENT, content=text, **changes)
