@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.conformance import specimens
+from providers.eligibility import is_counted
 from providers.folding import folded
 from providers.heads import entered, is_moved
-from providers.model import Kind, Revision, State, Trust
+from providers.model import Kind, ProjectKey, Revision, State, Trust
+from providers.recall import Eligible, Superseded
 from providers.redis.sets import Entries, entries, standing
 
+PROJECT = ProjectKey("t1", "p1")
 TAGS = ("build", "Build", "cross-team", "\u00df", "ss", "\u77e5")
 
 
@@ -54,6 +57,20 @@ def each_by_itself(heads: Iterable[Revision]) -> dict[str, list[bytes]]:
             members[f"moved/{now.agent_id}"].append(now.record_id.encode())
         for key in entered(now):
             members[key].append(f"{stands.place}{now.record_id}".encode())
+        asked = Eligible(
+            project=PROJECT,
+            agent_id=now.agent_id,
+            at=now.create_time,
+            superseded=Superseded.ALL,
+        )
+        if is_counted(now, asked):
+            is_live = now.state is State.ACTIVE
+            member = f"{now.record_id}\0{'l' if is_live else 'r'}"
+            members[f"recalled/{now.agent_id}"].append(member.encode())
+            if not is_live:
+                members[f"replaced/{now.agent_id}"].append(
+                    f"{stands.place}{now.record_id}".encode()
+                )
     return {key: sorted(each) for key, each in members.items() if each}
 
 
