@@ -84,7 +84,7 @@ class WriteSetInvalidError(ProviderError):
 
 
 class WriteSetTooLargeError(ProviderError):
-    """The write set is as the contract wants it, and more than the store takes in one piece.
+    """The write set keeps its rules, and is more than is written, or the store takes, at once.
 
     Nothing was written. Not retryable: less at once may fit.
     """

@@ -65,6 +65,7 @@ class ChangeKind(StrEnum):
     REOPENED = "reopened"
     REINFORCED = "reinforced"
     FORGOTTEN = "forgotten"
+    SUPERSEDED = "superseded"
 
 
 class MemoryKind(StrEnum):

@@ -4,12 +4,14 @@ Nothing here needs a store. An adapter calls ``check`` before it sends anything.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from math import isfinite
 from typing import Any
+
+import orjson
 
 from providers.entries import (
     DIMENSION_MAX,
@@ -21,7 +23,7 @@ from providers.entries import (
     RecallEntry,
     Vector,
 )
-from providers.errors import WriteSetInvalidError
+from providers.errors import WriteSetInvalidError, WriteSetTooLargeError
 from providers.model import HeadPut, IdempotencyReceipt, MemoryFacet, Revision, WriteSet
 
 HEADS_MAX = 100
@@ -29,6 +31,10 @@ REVISIONS_MAX = 500
 KEYS_MAX = 100
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 OUTCOME_BYTES_MAX = 1024
+PLAIN_BYTES_MAX = 640 * 1024
+"""Of the heads' revisions as JSON, in a write set without history: room for any two records."""
+PLAIN_TAGS_MAX = 192
+"""Of the heads together, in a write set without history: room for those of any six records."""
 CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -46,11 +52,15 @@ def check(write_set: WriteSet) -> None:
 
     Raises:
         WriteSetInvalidError: It does. Not retryable.
+        WriteSetTooLargeError: It has no history and brings more than is written at once. Not
+            retryable: less may fit.
     """
     _check_counts(write_set)
     _check_receipt(write_set.receipt)
     _check_keys(write_set)
     _check_heads(write_set)
+    if not write_set.history:
+        _check_plain([put.record.current for put in write_set.heads])
     if write_set.effect is not None:
         _require(write_set.effect.sequence >= 1, "an effect's sequence counts from 1")
         _check_time(write_set.effect.accept_time)
@@ -159,6 +169,27 @@ def _check_counts(write_set: WriteSet) -> None:
     _require(len(write_set.heads) <= HEADS_MAX, f"at most {HEADS_MAX} heads")
     _require(len(write_set.history) <= REVISIONS_MAX, f"at most {REVISIONS_MAX} revisions")
     _require(keys <= KEYS_MAX, f"at most {KEYS_MAX} keys")
+
+
+def _check_plain(revisions: Sequence[Revision]) -> None:
+    """Refuse what would hold up everybody else; an import may, and only an import has history."""
+    tags = sum(len(each.content.tags) for each in revisions)
+    if tags > PLAIN_TAGS_MAX:
+        raise WriteSetTooLargeError(f"heads: {tags} tags, at most {PLAIN_TAGS_MAX}")
+    try:
+        size = sum(map(_json_size, revisions))
+    except TypeError:
+        raise WriteSetInvalidError("a revision holds something that is not JSON") from None
+    if size > PLAIN_BYTES_MAX:
+        raise WriteSetTooLargeError(f"heads: {size} bytes as JSON, at most {PLAIN_BYTES_MAX}")
+
+
+def _json_size(revision: Revision) -> int:
+    """Return the bytes that a revision's texts, tags and facet take as JSON."""
+    said = revision.content
+    texts = (said.type, said.title, said.content, said.rationale, revision.reason, *said.tags)
+    given = (each for each in (*texts, revision.facet) if each is not None)
+    return sum(len(orjson.dumps(each, default=dict)) for each in given)
 
 
 def _check_receipt(receipt: IdempotencyReceipt) -> None:

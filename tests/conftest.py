@@ -8,12 +8,12 @@ pytest_plugins = [
     "tests.fixtures.postgres",
     "tests.fixtures.redis",
     "tests.fixtures.memory",
-    "tests.fixtures.broker",
-    "tests.fixtures.own_broker",
-    "tests.fixtures.two_resources",
     "tests.fixtures.cosmos_account",
     "tests.fixtures.cosmos",
     "tests.fixtures.cosmos_resource",
+    "tests.fixtures.broker",
+    "tests.fixtures.own_broker",
+    "tests.fixtures.two_resources",
 ]
 
 # gRPC runs in this process while servers are started from it. What it does at a fork by default can

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosResourceNotFoundError
 
-from providers.cosmos import errors, keys
+from providers.cosmos import errors, fitness, keys
 from providers.cosmos.batch import Batch
 from providers.cosmos.connections import Connections, Opened
 from providers.cosmos.options import CosmosOptions
@@ -16,6 +16,7 @@ from providers.errors import (
     OutcomeUnknownError,
     ProviderError,
     ProviderUnavailableError,
+    StoredDataInvalidError,
 )
 from providers.marker import check_marker
 from providers.model import ResourceIdentity
@@ -23,6 +24,7 @@ from providers.model import ResourceIdentity
 T = TypeVar("T")
 Document = dict[str, Any]
 
+_ALWAYS = "c.id, c._etag, c.doc, c.ttl"
 PAGE_ITEMS = 1_000
 ATTEMPTS = 5
 """How often a call begins anew because others write meanwhile."""
@@ -35,14 +37,14 @@ class Query:
     Attributes:
         where: The condition, with parameters.
         given: The parameters by name, the at sign left out.
-        select: What is selected of each document.
+        select: What is selected of each document beside what is looked at in every one, or ``*``.
         order: What it is ordered by, or nothing.
         top: How many come at most.
     """
 
     where: str
     given: Mapping[str, object]
-    select: str = "*"
+    select: str = ""
     order: str = ""
     top: int | None = None
 
@@ -51,8 +53,10 @@ class Query:
         """The query as the service takes it."""
         top = "" if self.top is None else f"TOP {self.top} "
         order = f" ORDER BY {self.order}" if self.order else ""
+        columns = f"{_ALWAYS}, {self.select}" if self.select else _ALWAYS
+        columns = "*" if self.select == "*" else columns
         # Values are parameters; the words are ours.
-        return f"SELECT {top}{self.select} FROM c WHERE {self.where}{order}"  # noqa: S608
+        return f"SELECT {top}{columns} FROM c WHERE {self.where}{order}"  # noqa: S608
 
 
 @dataclass(slots=True)
@@ -71,7 +75,13 @@ class Link:
     sent: Sent
 
     async def pages(self, query: Query, *, items: int = PAGE_ITEMS) -> AsyncIterator[list[Any]]:
-        """Give what a query selects page by page, each a request."""
+        """Give what a query selects page by page, each a request.
+
+        Raises:
+            StoredDataInvalidError: A document is none of the adapter's. Not retryable.
+            UnsoundAnswerError: A page holds no documents, or was there before.
+        """
+        seen: set[str] = set()
         found = self.container.query_items(
             query.text,
             parameters=[
@@ -80,15 +90,21 @@ class Link:
             partition_key=self.partition,
             max_item_count=items,
         )
-        async for page in found.by_page():
-            yield [each async for each in page]
+        with errors.sound():
+            async for page in found.by_page():
+                documents = [_sound(each) async for each in page]
+                ids = {each["id"] for each in documents}
+                if documents and ids <= seen:
+                    raise errors.UnsoundAnswerError("a query goes round in a circle")
+                seen |= ids
+                yield documents
 
     async def all(self, query: Query) -> list[Any]:
         """Return all that a query selects; pages of several may be of several moments."""
         return [each async for page in self.pages(query) for each in page]
 
     async def snapshot(self, query: Query) -> list[Any]:
-        """Return all that a query selects at one moment; ``select`` must name ``_etag``.
+        """Return all that a query selects at one moment.
 
         A page is of one moment. Where there are several, what was read is compared with what is
         there afterwards: nothing of it has changed meanwhile, or all is read again.
@@ -110,8 +126,7 @@ class Link:
 
         ``first``: so many of them are meant, from the first on in the order of the query.
         """
-        select = "c.id, c._etag"
-        again = await self.all(Query(query.where, query.given, select, query.order, query.top))
+        again = await self.all(Query(query.where, query.given, "", query.order, query.top))
         return _etags(again[:first]) == _etags(found)
 
     async def commit(self, batch: Batch) -> bool:
@@ -122,25 +137,26 @@ class Link:
             ProviderError: It was not.
         """
         self.sent.in_doubt = True
-        try:
-            results = await self.container.execute_item_batch(batch.operations, self.partition)
-        except CosmosBatchOperationError as error:
-            return self._refused(error)
-        done = [each for each in results if each.get("statusCode") in errors.DONE]
+        with errors.sound():
+            try:
+                results = await self.container.execute_item_batch(batch.operations, self.partition)
+            except CosmosBatchOperationError as error:
+                return self._refused(error, len(batch.operations))
+            done = [each for each in results if each.get("statusCode") in errors.DONE]
         if len(done) != len(batch.operations) or len(results) != len(done):
             raise OutcomeUnknownError("the service answers a batch in part")
         self.sent.in_doubt = False
         return True
 
-    def _refused(self, error: CosmosBatchOperationError) -> bool:
-        status = int(error.status_code or 0)
+    def _refused(self, error: CosmosBatchOperationError, count: int) -> bool:
+        status, told = int(error.status_code or 0), error.operation_responses
+        substatus = int(told[error.error_index].get("subStatusCode") or 0)
+        if len(told) != count:
+            raise OutcomeUnknownError("the service answers a batch in part")
         self.sent.in_doubt = errors.is_unknown(status)
         if status in errors.MOVED:
             return False
-        told = error.operation_responses[error.error_index]
-        raise errors.translate_status(
-            status, int(told.get("subStatusCode", 0)), error.headers or {}
-        ) from error
+        raise errors.translate_status(status, substatus, error.headers or {}) from error
 
 
 class Calls:
@@ -166,24 +182,23 @@ class Calls:
         sent = Sent()
 
         async def inside(opened: Opened) -> T:
-            await self._check_marker(opened)
+            if self._is_old():
+                await self._look(opened)
             return await work(Link(opened.container, partition, sent))
 
         return await self._bounded(inside, sent, timeout)
 
     async def ready(self, *, timeout: float) -> None:
         """Return when the account answers and the marker is the configured one."""
-        await self.look(_nothing, timeout=timeout)
 
-    async def look(self, work: Callable[[Opened], Awaitable[T]], *, timeout: float) -> T:
-        """Do work on account and container, and look at the marker whatever is known of it."""
+        async def inside(opened: Opened) -> None:
+            await (self._look if self._is_old() else self._read_marker)(opened)
 
-        async def inside(opened: Opened) -> T:
-            answer = await work(opened)
-            await self._read_marker(opened)
-            return answer
+        await self._bounded(inside, Sent(), timeout)
 
-        return await self._bounded(inside, Sent(), timeout)
+    async def look(self, *, timeout: float) -> None:
+        """Look at account, container and marker, whatever is known of them."""
+        await self._bounded(self._look, Sent(), timeout)
 
     async def _bounded(
         self, work: Callable[[Opened], Awaitable[T]], sent: Sent, timeout: float
@@ -207,21 +222,28 @@ class Calls:
                 self.connections.check_open()
             raise
 
-    async def _check_marker(self, opened: Opened) -> None:
+    def _is_old(self) -> bool:
         now = asyncio.get_running_loop().time()
-        if self._seen is None or now - self._seen >= self._marker_age:
-            await self._read_marker(opened)
+        return self._seen is None or now - self._seen >= self._marker_age
+
+    async def _look(self, opened: Opened) -> None:
+        now, self._seen = asyncio.get_running_loop().time(), None
+        await fitness.look(opened)
+        await self._read_marker(opened)
+        self._seen = now
 
     async def _read_marker(self, opened: Opened) -> None:
-        now, self._seen = asyncio.get_running_loop().time(), None
+        seen, self._seen = self._seen, None
         marker: Mapping[str, Any] = {}
         try:
-            marker = await opened.container.read_item(keys.MARKER_ID, keys.MARKER_PARTITION)
+            with errors.sound():
+                marker = await opened.container.read_item(keys.MARKER_ID, keys.MARKER_PARTITION)
+            marker = _sound(marker)
         except CosmosResourceNotFoundError as error:
             if error.sub_status:
                 raise
         check_marker(self.resource, marker.get("resourceId"), marker.get("generation"))
-        self._seen = now
+        self._seen = seen
 
 
 def _is_cancelled() -> bool:
@@ -229,8 +251,22 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _nothing(opened: Opened) -> None:
-    """Ask for nothing beside the marker."""
+def _sound(document: Any) -> Document:
+    """Return a document that is one, and the adapter's.
+
+    Raises:
+        UnsoundAnswerError: It lacks what the service gives to each.
+        StoredDataInvalidError: It is somebody else's, or was made to expire. Not retryable.
+    """
+    if not isinstance(document, dict) or any(
+        type(document.get(name)) is not str for name in ("id", "_etag")
+    ):
+        raise errors.UnsoundAnswerError("an answer holds something that is no document")
+    if type(document.get("doc")) is not str:
+        raise StoredDataInvalidError("a stored document says not what it is")
+    if document.get("ttl") is not None:
+        raise StoredDataInvalidError("a stored document is to expire")
+    return document
 
 
 def _etags(documents: Sequence[Document]) -> list[tuple[str, str]]:

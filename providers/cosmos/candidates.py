@@ -5,7 +5,7 @@ from typing import Any
 from providers.cosmos import keys, rows
 from providers.cosmos.calls import ATTEMPTS, PAGE_ITEMS, Calls, Link, Query
 from providers.cosmos.reader import segments_of
-from providers.errors import ProviderUnavailableError, StoredDataInvalidError
+from providers.errors import ProviderUnavailableError
 from providers.findable import findable_project
 from providers.heads import memories, sessions
 from providers.requests import Candidates, CandidatesRequest
@@ -54,10 +54,7 @@ async def _read(link: Link, bytes_max: int, query: Query) -> tuple[list[dict[str
     async for page in link.pages(query, items=PAGE_ITEMS):
         pages += 1
         for document in page:
-            size = document.get("size")
-            if type(size) is not int:
-                raise StoredDataInvalidError("a stored head is damaged")
-            left -= size
+            left -= rows.whole(document, "size")
             if left < 0 and found:
                 return found, pages, True
             found.append(document)

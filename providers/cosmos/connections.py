@@ -14,12 +14,14 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 from azure.core.pipeline import PipelineRequest, PipelineResponse
-from azure.core.pipeline.transport import AioHttpTransport, HttpRequest
+from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.identity.aio import DefaultAzureCredential
 
-from providers.cosmos.errors import RecreatedError, ReplayError
+from providers.cosmos.errors import RecreatedError, ReplayError, UnsoundAnswerError, sound
 from providers.cosmos.options import CosmosOptions
+from providers.cosmos.sockets import Sockets
+from providers.cosmos.transport import LingeringTransport
 from providers.errors import ProviderClosedError
 
 _INTENDED = "x-ms-cosmos-intended-collection-rid"
@@ -91,6 +93,7 @@ class Connections:
         self._opening = asyncio.Lock()
         self._opened: Opened | None = None
         self._stack = AsyncExitStack()
+        self._sockets = Sockets()
         self._closed = False
 
     def check_open(self) -> None:
@@ -103,7 +106,8 @@ class Connections:
 
         Raises:
             ProviderClosedError: ``close`` was called. Not retryable.
-            AzureError, OSError: The account cannot be reached, or lets nobody in.
+            AzureError, OSError, UnsoundAnswerError: The account cannot be reached, or lets
+                nobody in, or what answers is none.
         """
         async with self._opening:
             self.check_open()
@@ -119,13 +123,19 @@ class Connections:
         """Close all connections, within seconds even when the account does not answer."""
         self._closed = True
         self._opened = None
-        stack, self._stack = self._stack, AsyncExitStack()
-        closing = asyncio.ensure_future(stack.aclose())
+        closing = asyncio.ensure_future(self._end())
         await asyncio.wait([closing], timeout=_GRACE)
+
+    async def _end(self) -> None:
+        stack, self._stack = self._stack, AsyncExitStack()
+        await stack.aclose()
+        await self._sockets.end()
 
     async def _open(self, stack: AsyncExitStack) -> Opened:
         options, guard = self._options, _Guard()
-        connector = aiohttp.TCPConnector(ssl=self._tls, limit=options.pool_size)
+        connector = aiohttp.TCPConnector(
+            ssl=self._tls, limit=options.pool_size, socket_factory=self._sockets.make
+        )
         # Ours to close: a client that is refused at its start leaves its session open.
         session = aiohttp.ClientSession(connector=connector, auto_decompress=False)
         await stack.enter_async_context(session)
@@ -138,14 +148,18 @@ class Connections:
         client = CosmosClient(
             options.endpoint,
             credential,
-            transport=AioHttpTransport(session=session, session_owner=False),
+            transport=LingeringTransport(session=session, session_owner=False),
             raw_request_hook=guard.ask,
             raw_response_hook=guard.answer,
             connection_timeout=options.connect_ms / 1000,
             **_SETTINGS,
         )
-        await stack.enter_async_context(client)
         database = client.get_database_client(options.database)
         container = database.get_container_client(options.container)
-        guard.rid = (await container.read())["_rid"]
+        with sound():
+            await stack.enter_async_context(client)
+            rid = (await container.read())["_rid"]
+        if type(rid) is not str or not rid:
+            raise UnsoundAnswerError("the container has no name of the service's")
+        guard.rid = rid
         return Opened(client, container, guard)

@@ -6,11 +6,12 @@
 from typing import Any
 
 from providers.cosmos import keys
-from providers.cosmos.negotiate import COMPOSITES
+from providers.cosmos.fitness import COMPOSITES
 
 INDEXED = (
     *("doc", "recordId", "revision", "agentId", "kind", "state", "trust", "weight", "newest"),
     *("place", "ref", "first", "last", "isLive", "isMoved", "runId", "sequence", "delivered"),
+    *("termsLength", "model"),
 )
 LISTS = ("tags", "enters", "ids")
 """Of these each element is indexed. Nothing else is: content least of all."""

@@ -21,34 +21,28 @@ from providers.deliveries import (
     PendingEffects,
     PendingEffectsRequest,
 )
-from providers.documents import DAMAGE
+from providers.documents import DAMAGE, taken
 from providers.errors import ProviderUnavailableError, StoredDataInvalidError
 from providers.findable import findable, findable_project
 from providers.rules import check_code
 
 _NOWHERE = EffectFound(None)
-_EFFECT = (
-    "c.id, c._etag, c.doc, c.runId, c.sequence, c.body, c.delivered, c.token, c.until, c.code,"
-    " c.fact"
-)
+_EFFECT = "c.runId, c.sequence, c.body, c.delivered, c.token, c.until, c.code, c.fact"
 _LEASED = f"{_EFFECT}, c.total, GetCurrentTimestamp() AS moment"
 _KEPT = ("id", "doc", "runId", "sequence", "body", "delivered", "token", "until", "code", "fact")
 _SEQUENCE_MAX = 2**53
+_MAY_BE_ABSENT = {str, type(None)}
 Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An effect, how many of its run are delivered, and what time it was."""
+    """An effect, how many of its run are delivered (all up to there), and what time it was."""
 
     effect: Document
     stream: Document | None
+    delivered: int
     moment: int
-
-    @property
-    def delivered(self) -> int:
-        """How many effects of the run are delivered: all up to this sequence."""
-        return 0 if self.stream is None else int(self.stream["total"])
 
 
 Change = Callable[[_Read], Document | None]
@@ -156,13 +150,14 @@ async def _read(link: Link, run_id: str, receipt_id: str) -> _Read | None:
     given = {"effect": effect_id, "stream": stream_id, "run": run}
     where = "c.id IN (@effect, @stream) AND c.runId = @run"
     found = {each["id"]: each for each in await link.snapshot(Query(where, given, _LEASED))}
-    there = found.get(effect_id)
+    there, ended = found.get(effect_id), found.get(stream_id)
     if there is None:
         return None
     try:
-        return _Read(there, found.get(stream_id), int(there["moment"]))
+        count = 0 if ended is None else taken(int)(ended["total"])
+        return _Read(there, ended, count, int(there["moment"]))
     except DAMAGE:
-        raise StoredDataInvalidError("a stored effect is damaged") from None
+        raise StoredDataInvalidError("what is stored of a run's effects is damaged") from None
 
 
 def _batch(partition: str, read: _Read, changed: Document) -> Batch:
@@ -189,8 +184,11 @@ def _to_found(document: Document) -> EffectFound:
     """
     made = rows.to_effect(document)
     try:
-        fact = document["fact"]
-        answer = None if fact is None else Acknowledgement(fact[0], int(fact[1]))
-        return EffectFound(made, document["delivered"] is True, document["code"], answer)
+        fact, code, token = document["fact"], document["code"], document["token"]
+        answer = None if fact is None else Acknowledgement(taken(str)(fact[0]), int(fact[1]))
+        if document["sequence"] != made.sequence or {type(code), type(token)} - _MAY_BE_ABSENT:
+            raise TypeError
+        taken(int)(document["until"])
+        return EffectFound(made, taken(bool)(document["delivered"]), code, answer)
     except DAMAGE:
         raise StoredDataInvalidError("a stored effect is damaged") from None

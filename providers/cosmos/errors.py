@@ -1,7 +1,9 @@
 """What the SDK and the service say, told apart by status and never by text (G-5)."""
 
 import math
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from aiohttp import ClientConnectorError
@@ -23,6 +25,7 @@ RETRY_AFTER = "x-ms-retry-after-ms"
 SUBSTATUS = "x-ms-substatus"
 RETRY_MS = 1_000
 """Where the service names no delay."""
+_RETRY_MS_MAX = 24 * 60 * 60 * 1_000
 
 DONE = frozenset({200, 201, 204})
 """What an operation of a batch is answered that was done."""
@@ -50,8 +53,31 @@ class RecreatedError(Exception):
     """The container is another one than that which was opened."""
 
 
-DRIVER = (AzureError, ReplayError, RecreatedError, OSError)
+class UnsoundAnswerError(Exception):
+    """An answer is none that the service gives: a proxy's page, or cut, or empty."""
+
+
+DRIVER = (AzureError, ReplayError, RecreatedError, UnsoundAnswerError, OSError)
 """All that the SDK and its transport may raise. ``TimeoutError`` is an ``OSError``."""
+_STUMBLES = (LookupError, TypeError, ValueError, AttributeError, RecursionError, zlib.error)
+
+
+@contextmanager
+def sound() -> Iterator[None]:
+    """Hold the SDK's own work: what it stumbles over in an answer makes that answer unsound.
+
+    It looks at no answer before it takes it apart. What it says then would hold pieces of the
+    answer, so it is not chained.
+
+    Raises:
+        UnsoundAnswerError: The SDK raised something that is no error of its own.
+    """
+    try:
+        yield
+    except DRIVER:
+        raise
+    except _STUMBLES:
+        raise UnsoundAnswerError("an answer is none of the service's") from None
 
 
 def status_of(error: Exception) -> int:
@@ -81,6 +107,8 @@ def translate(error: Exception) -> ProviderError:
     """Return what an error means to a caller: nothing was written."""
     if isinstance(error, RecreatedError):
         return ResourceMismatchError("the container is another one than before")
+    if isinstance(error, UnsoundAnswerError):
+        return ProviderUnavailableError(str(error))
     if isinstance(error, TimeoutError):
         return ProviderTimeoutError("the time ran out")
     if isinstance(error, ClientAuthenticationError):
@@ -112,6 +140,6 @@ def translate_status(status: int, substatus: int, headers: Mapping[str, str]) ->
 
 def _delay(headers: Mapping[str, str]) -> int:
     try:
-        return math.ceil(float(headers[RETRY_AFTER]))
+        return min(max(0, math.ceil(float(headers[RETRY_AFTER]))), _RETRY_MS_MAX)
     except (KeyError, ValueError, OverflowError):
         return RETRY_MS

@@ -42,7 +42,7 @@ async def tombstones(calls: Calls, request: KeyQuery, timeout: float) -> KeysFou
     names = sorted(set(all_findable(request.keys)), key=str.encode)
     by_id = {keys.key_id(name): name for name in names}
     given = named("i", by_id or [keys.SEGMENTS])
-    query = Query(f"c.id IN ({listed(given)})", given, "c.id, c.name, c.holder, c.body")
+    query = Query(f"c.id IN ({listed(given)})", given, "c.name, c.holder, c.body")
 
     async def work(link: Link) -> KeysFound:
         found = {each["id"]: each for each in await link.all(query)}
@@ -64,7 +64,7 @@ async def tombstones(calls: Calls, request: KeyQuery, timeout: float) -> KeysFou
 
 async def _all(link: Link, request: ExportRequest) -> list[Document]:
     given = {"agent": findable(request.agent_id)}
-    return await link.snapshot(Query(_MOVED, given, _HEADS, top=request.records_max + 1))
+    return await _heads(link, Query(_MOVED, given, _HEADS, top=request.records_max + 1))
 
 
 async def _named(link: Link, request: ExportRequest) -> list[Document]:
@@ -87,11 +87,21 @@ async def _linked(link: Link, request: ExportRequest) -> tuple[list[Document], l
     wanted = {keys.head_id(findable(each)) for each in request.record_ids}
     while wanted and len(heads) <= request.records_max:
         asked.append(sorted(wanted))
-        found = await link.snapshot(_among(request, named("i", asked[-1])))
+        found = await _heads(link, _among(request, named("i", asked[-1])))
         heads |= {each["id"]: each for each in found}
         linked = {keys.head_id(str(name)) for each in found for name in each["links"]}
         wanted = linked - {each for ids in asked for each in ids}
     return list(heads.values()), asked
+
+
+async def _heads(link: Link, query: Query) -> list[Document]:
+    found = await link.snapshot(query)
+    if not all(
+        isinstance(each.get("recordId"), str) and isinstance(each.get("links"), list)
+        for each in found
+    ):
+        raise StoredDataInvalidError("a stored head is damaged")
+    return found
 
 
 def _among(request: ExportRequest, given: Mapping[str, object]) -> Query:

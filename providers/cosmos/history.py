@@ -67,7 +67,7 @@ class _Gathered:
                     self._newest = min(now.revision, self.before - 1)
             elif document["doc"] == "revision":
                 made = rows.to_revision(document, None if brief else segments)
-                self._revisions[made.revision] = (made, document["fullSize"])
+                self._revisions[made.revision] = (made, rows.whole(document, "fullSize"))
             elif segments is not None:
                 for made, size in segments.all(document["id"], brief=brief):
                     if made.revision < self.before:

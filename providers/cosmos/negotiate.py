@@ -1,30 +1,18 @@
 """Looks at the live account and container and says whether they are fit (004-34, 004-27)."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from providers.capabilities import Capability
-from providers.cosmos import keys
 from providers.cosmos.calls import Calls
-from providers.cosmos.connections import Opened
-from providers.cosmos.errors import RecreatedError
 from providers.cosmos.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION
-from providers.errors import NegotiationRefusedError
 from providers.requests import Negotiated
 
-ABSENT: Mapping[Capability, str] = {
-    Capability.RECALL: "this release of the adapter does not recall",
-    Capability.VECTORS: "this release of the adapter keeps no vectors",
-}
-CAPABILITIES = frozenset(Capability) - set(ABSENT)
-
-COMPOSITES = (("/newest", "/recordId"), ("/place", "/recordId"))
-"""Both ascending: the order of a search, and that of candidates."""
-ORDERED = ("/last", "/sequence")
-"""What queries order by alone."""
+CAPABILITIES = frozenset(Capability)
+RECALL_RECORDS_MAX = 2_000
+"""How many memories of an agent are looked through by one recall: all are read."""
 
 
-async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Negotiated:
+async def negotiate(
+    calls: Calls, options_revision: str, recall_records_max: int, timeout: float
+) -> Negotiated:
     """See ``IMemoryProvider.negotiate``.
 
     Raises:
@@ -33,78 +21,13 @@ async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Nego
         ResourceMismatchError: The marker is absent or another, or the container is another than
             before. Not retryable.
     """
-    await calls.look(_look, timeout=timeout)
+    await calls.look(timeout=timeout)
     return Negotiated(
         resource=calls.resource,
         adapter_version=ADAPTER_VERSION,
         options_schema_version=OPTIONS_SCHEMA_VERSION,
         options_revision=options_revision,
         capabilities=CAPABILITIES,
-        absent=ABSENT,
+        absent={},
+        recall_records_max=recall_records_max,
     )
-
-
-async def _look(opened: Opened) -> None:
-    account = await opened.client._get_database_account()  # noqa: SLF001 - there is no other way
-    fault = account_fault(
-        consistency=(account.ConsistencyPolicy or {}).get("defaultConsistencyLevel"),
-        regions=len(account.ReadableLocations),
-        many_writers=account._EnableMultipleWritableLocations,  # noqa: SLF001 - as above
-    )
-    container = await opened.container.read()
-    if container["_rid"] != opened.guard.rid:
-        raise RecreatedError
-    fault = fault or container_fault(container)
-    if fault is not None:
-        fact, text = fault
-        raise NegotiationRefusedError(text, fact=fact)
-
-
-def account_fault(
-    *, consistency: str | None, regions: int, many_writers: bool
-) -> tuple[str, str] | None:
-    """Return fact and words for what is wrong with an account, or nothing."""
-    if many_writers:
-        return "regions", "several regions of the account take writes"
-    if consistency not in {"Strong", "BoundedStaleness"}:
-        return "consistency", "the account's default consistency is weaker than bounded staleness"
-    if consistency == "Strong" and regions > 1:
-        return "consistency", "an account of several regions must have bounded staleness"
-    return None
-
-
-def container_fault(container: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return fact and words for what is wrong with a container, or nothing."""
-    if container.get("partitionKey", {}).get("paths") != [keys.PARTITION_PATH]:
-        return "partition_key", f"the partition key is not {keys.PARTITION_PATH} alone"
-    if container.get("defaultTtl") not in {None, -1}:
-        return "ttl", "items of the container expire by default"
-    policy = container.get("indexingPolicy", {})
-    if policy.get("indexingMode") != "consistent" or not policy.get("automatic"):
-        return "index", "the container is not indexed by itself and at once"
-    if missing := sorted(set(COMPOSITES) - set(_composites(policy))):
-        return "index", f"the container has no composite index of {' and '.join(missing[0])}"
-    if missing_paths := [each for each in ORDERED if not _is_indexed(policy, each)]:
-        return "index", f"the container has no index of {missing_paths[0]}"
-    return None
-
-
-def _composites(policy: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Give the paths of each composite index that serves an ascending order."""
-    for index in policy.get("compositeIndexes", []):
-        orders = {each.get("order", "ascending") for each in index}
-        if len(orders) == 1:
-            yield tuple(each["path"] for each in index)
-
-
-def _is_indexed(policy: Mapping[str, Any], wanted: str) -> bool:
-    """Tell whether the path that fits best is an included one."""
-    exact, best, included = f"{wanted}/?", -1, False
-    for name in ("includedPaths", "excludedPaths"):
-        for entry in policy.get(name, []):
-            path = entry["path"]
-            if path == exact or path in {f"{wanted}/*", "/*"}:
-                rank = ["/*", f"{wanted}/*", exact].index(path)
-                if rank > best:
-                    best, included = rank, name == "includedPaths"
-    return included

@@ -42,12 +42,12 @@ async def segments_of(
 ) -> rows.Segments:
     """Return the segments that hold the rest of heads and revisions; most have none."""
     here = list(known)
-    wanted = {each["packed"] for each in found if each.get("packed") is not None}
+    wanted = {str(each["packed"]) for each in found if each.get("packed") is not None}
     wanted -= {each["id"] for each in here}
     if wanted:
         given = named("i", sorted(wanted))
         where = f"c.id IN ({listed(given)})"
-        here += await link.all(Query(where, given, "c.id, c.recordId, c.history"))
+        here += await link.all(Query(where, given, "c.recordId, c.history"))
     return rows.Segments(here)
 
 

@@ -47,7 +47,7 @@ _ESCAPED = '"\\' + "".join(map(chr, range(1, 32)))
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "".join(map(chr, range(0xC0, 0xC7)))
 _SHORT = str.maketrans(_ESCAPED, _CAPITALS)
 
-BRIEF = "c.id, c._etag, c.doc, c.recordId, c.revision, c.createTime, c.brief"
+BRIEF = "c.recordId, c.revision, c.createTime, c.brief"
 """What is selected of a head or a revision for a brief page."""
 WHOLE = f"{BRIEF}, c.rest, c.packed, c.fullSize"
 """What is selected of one that is to be whole."""
@@ -218,6 +218,18 @@ def delivered(run_id: str, sequence: int) -> Document:
 
 
 # -------------------- from the store
+
+
+def whole(found: Mapping[str, Any], name: str) -> int:
+    """Return a whole number that a document holds, such as a size.
+
+    Raises:
+        StoredDataInvalidError: It does not. Not retryable.
+    """
+    number = found.get(name)
+    if type(number) is not int:
+        raise StoredDataInvalidError("a stored document is damaged")
+    return number
 
 
 class Segments:

@@ -5,7 +5,6 @@ from typing import Any
 from providers.cosmos import keys, rows
 from providers.cosmos.calls import Calls, Link, Query
 from providers.cosmos.reader import listed, named, segments_of
-from providers.errors import StoredDataInvalidError
 from providers.findable import findable, findable_project
 from providers.folding import folded
 from providers.order import largest_first, newest_first
@@ -33,7 +32,7 @@ async def _page(link: Link, request: SearchRequest, query: Query) -> SearchPage:
     async for page in link.pages(query, items=request.limit + 1):
         for document in page:
             if left is not None:
-                left -= size_of(document)
+                left -= rows.whole(document, "fullSize")
                 if left < 0 and found:
                     return await _records(link, request, found, more=True)
             found.append(document)
@@ -47,18 +46,6 @@ async def _records(
     segments = None if request.brief else await segments_of(link, found)
     records = tuple(rows.to_record(each, segments) for each in found)
     return SearchPage(records[: request.limit], more=more)
-
-
-def size_of(document: dict[str, Any]) -> int:
-    """Return the bytes that a head counts as.
-
-    Raises:
-        StoredDataInvalidError: It does not say. Not retryable.
-    """
-    size = document.get("fullSize")
-    if type(size) is not int:
-        raise StoredDataInvalidError("a stored head is damaged")
-    return size
 
 
 def _asked(request: SearchRequest) -> tuple[str, dict[str, object]]:

@@ -1,8 +1,8 @@
 """One call: one script, in one round trip, with a look at the server's settings beside it.
 
 Scripts cannot see settings, nor the rights of the user that the server reads its file back as, so
-the commands that read them ride along. A read with a setting that
-is not fit is refused; a write that was applied under one is not acknowledged: it may be lost.
+the commands that read them ride along. A read with a setting that is not fit is refused; a write
+that was applied under one is not acknowledged: it may be lost.
 """
 
 import asyncio
@@ -51,6 +51,13 @@ class _Sent:
 
     in_doubt: bool = False
 
+    async def exchange(self, link: Link, commands: Sequence[Command]) -> list[Reply]:
+        """Return the replies to commands, of which one may write: it is in doubt meanwhile."""
+        self.in_doubt = True
+        replies = await link.exchange(commands)
+        self.in_doubt = False
+        return replies
+
 
 class Calls:
     """Runs scripts for one resource."""
@@ -98,7 +105,7 @@ class Calls:
         try:
             async with asyncio.timeout(timeout):
                 async with self.connections.fresh() as link:
-                    await self._warm(link)
+                    await link.load_scripts()
                     await self._ready(link)
         except errors.DRIVER as error:
             raise errors.translate(error) from errors.bare(error)
@@ -148,15 +155,12 @@ class Calls:
         commands = [self._command(link, call), link.settings]
         if call.script in WRITING:
             commands += self._loading_questions(link)
-        sent.in_doubt = True
-        answer, settings, *loading = await link.exchange(commands)
-        sent.in_doubt = False
-        if errors.code_of(answer) == errors.NO_SCRIPT:
+        replies = await sent.exchange(link, commands)
+        if errors.code_of(replies[0]) == errors.NO_SCRIPT:
             # The server forgot all scripts since this connection was opened, and ran none.
             await link.load_scripts()
-            sent.in_doubt = True
-            answer, settings, *loading = await link.exchange(commands)
-            sent.in_doubt = False
+            replies = await sent.exchange(link, commands)
+        answer, settings, *loading = replies
         if errors.code_of(answer) == errors.UNCLEAR:
             await check_rights(link, self._user, keys.base_key(self._prefix, call.digest))
         sent.in_doubt = not errors.is_whole(answer)

@@ -25,4 +25,6 @@ def _aborts(name: str) -> bool:
 
 def _is_transport(node: ast.expr) -> bool:
     """Tell whether it is a connection of asyncio that is aborted, which is no call."""
+    if isinstance(node, ast.Name):
+        return node.id == "transport"
     return isinstance(node, ast.Attribute) and node.attr == "transport"

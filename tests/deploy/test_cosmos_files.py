@@ -3,7 +3,7 @@
 from typing import Any
 
 from providers.cosmos.container import definition
-from providers.cosmos.negotiate import account_fault, container_fault
+from providers.cosmos.fitness import account_fault, container_fault
 from tests.deploy.bicep import Name, resources
 from tests.deploy.files import DEPLOY, tool, yaml_of
 

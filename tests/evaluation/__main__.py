@@ -1,4 +1,4 @@
-"""``make eval DATA=<folder> [PROVIDER=redis]``: runs the scenario on all conversations in a folder.
+"""``make eval DATA=<folder> [PROVIDER=redis|cosmos]``: runs the scenario on all its conversations.
 
 A development stack of its own serves it, in a temporary directory. The first conversation is
 brought to as many candidates of a context as are allowed. Prints one line for each conversation

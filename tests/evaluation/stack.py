@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,17 @@ from redis.asyncio import Redis
 
 from broker.devstack import playground
 from broker.devstack.data import DataDirectory
-from broker.devstack.provider import Provider
+from broker.devstack.provider import LISTINGS, Provider
 from broker.devstack.tokens import ISSUER, TokenIssuer
+from providers.cosmos.keys import partition_of
 from providers.model import ProjectKey
 from providers.redis.keys import base_key, project_digest
-from providers.redis.options import ADAPTER_ID, RedisOptions
+from providers.redis.options import RedisOptions
 from tests.evaluation.calls import Metadata
 from tests.evaluation.site import Rows
+from tests.fixtures.cosmos import cosmos_client
+from tests.fixtures.cosmos_account import GivenAccount
+from tests.fixtures.cosmos_history import rows_in
 
 ROOT = Path(__file__).resolve().parents[2]
 TENANT = "evaluation"
@@ -83,8 +87,7 @@ class DevelopmentSite:
         """See ``Site``."""
         settings = tomllib.loads(self._data.settings.read_text(encoding="utf-8"))
         (entry,) = settings["providers"]
-        count = _in_redis if entry["adapter"] == ADAPTER_ID else _in_postgres
-        return await count(entry["options"], project)
+        return await _COUNTING[entry["adapter"]](entry["options"], project)
 
 
 async def _in_postgres(options: Mapping[str, Any], project: str) -> Rows:
@@ -121,12 +124,35 @@ async def _in_redis(options: Mapping[str, Any], project: str) -> Rows:
     return Rows(*map(len, kept))
 
 
+async def _in_cosmos(options: Mapping[str, Any], project: str) -> Rows:
+    account = GivenAccount(options["endpoint"], options["key"], Path(options["ca_file"]))
+    async with cosmos_client(account) as client:
+        database = client.get_database_client(options["database"])
+        found = database.get_container_client(options["container"]).query_items(
+            "SELECT c.id, c.doc, c.ids FROM c",
+            partition_key=partition_of(ProjectKey(TENANT, project)),
+            max_item_count=1_000,
+        )
+        kept = {item["id"]: item async for item in found}
+    return Rows(*(rows_in(kept, table) for table in ("records", "revisions", "receipts")))
+
+
+_COUNTING: Mapping[str, Callable[[Mapping[str, Any], str], Awaitable[Rows]]] = {
+    LISTINGS[Provider.POSTGRES].provider_id: _in_postgres,
+    LISTINGS[Provider.REDIS].provider_id: _in_redis,
+    LISTINGS[Provider.COSMOS].provider_id: _in_cosmos,
+}
+
+
 @contextmanager
-def development_site(provider: Provider = Provider.POSTGRES) -> Iterator[DevelopmentSite]:
+def development_site(
+    provider: Provider = Provider.POSTGRES, *, embeddings: bool = False
+) -> Iterator[DevelopmentSite]:
     """Run a stack as a process of its own; it ends, and its data go, when this is left.
 
     Args:
         provider: What it keeps memory in.
+        embeddings: Whether it has the local model.
 
     Raises:
         StackFailedError: It did not start.
@@ -137,6 +163,7 @@ def development_site(provider: Provider = Provider.POSTGRES) -> Iterator[Develop
         directory, output = Path(place) / "stack", Path(place) / "output"
         command = ["-m", "broker", "dev", "--data", str(directory), "--port", "0"]
         command += ["--provider", provider]
+        command += ["--embeddings", "local"] if embeddings else []
         with output.open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT

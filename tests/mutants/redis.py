@@ -39,9 +39,16 @@ MUTANTS = (
     Mutant(
         name="Redis leaves a head where it stood in the order",
         file="providers/redis/commit.lua",
-        right="        in_order(old[i], leave)\n",
+        right="        leave(old[i])\n",
         wrong="",
         tests=(f"{LAWS}[redis-searching-pages_join_under_writes]",),
+    ),
+    Mutant(
+        name="Redis tells one member too few that heads enter",
+        file="providers/redis/sets.py",
+        right="            sets.append((name, first, len(members)))\n",
+        wrong="            sets.append((name, first, len(members) - 1))\n",
+        tests=(f"{LAWS}[redis-searching-scope_filters_before_the_limit]",),
     ),
     Mutant(
         name="Redis takes a lease that somebody has",
@@ -130,8 +137,8 @@ MUTANTS = (
     Mutant(
         name="Redis takes a revision id twice",
         file=COMMIT,
-        right="        if found then\n",
-        wrong="        if found == 'x' then\n",
+        right="    if found then\n",
+        wrong="    if found == 'x' then\n",
         tests=(f"{LAWS}[redis-cas-revision_id_of_another_record_conflicts]",),
     ),
     Mutant(

@@ -5,7 +5,9 @@ twice, fails the run and a unit test: a rotten mutant proves nothing. The tests 
 that must go red.
 """
 
+from tests.mutants.admission import MUTANTS as ADMISSION
 from tests.mutants.cosmos import MUTANTS as COSMOS
+from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
 from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
@@ -357,7 +359,23 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
+    Mutant(
+        name="a write set without history brings any amount of text",
+        file="providers/rules.py",
+        right="    if size > PLAIN_BYTES_MAX:\n",
+        wrong="    if size > 2 * PLAIN_BYTES_MAX:\n",
+        tests=("tests/unit/providers/test_rules.py::test_bytes_without_history",),
+    ),
+    Mutant(
+        name="a write set without history brings any number of tags",
+        file="providers/rules.py",
+        right="    if tags > PLAIN_TAGS_MAX:\n",
+        wrong="    if tags > PLAIN_TAGS_MAX + 1:\n",
+        tests=(f"{LAWS}[postgres-limits-write_sets_without_history_are_bounded_together]",),
+    ),
+    *ADMISSION,
     *RECALL,
     *COSMOS,
+    *EMBEDDINGS,
     *REDIS,
 )

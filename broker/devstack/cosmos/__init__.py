@@ -20,7 +20,8 @@ What it does not prove:
   what a test scripts.
 - Identity. A token is compared with one that the test names; Entra ID, role assignments, resource
   tokens, key rotation and firewalls are not there.
-- Real indexes. Policies are compared with ORDER BY; no index is built, and none lags behind.
+- Real indexes. Policies are compared with ORDER BY; texts are looked up by value whatever a policy
+  says, and no index lags behind.
 
 Where it is stricter than the service is known to be, or where that is not known:
 
@@ -47,15 +48,7 @@ Where it is stricter than the service is known to be, or where that is not known
 """
 
 from broker.devstack.cosmos.control import Control
-from broker.devstack.cosmos.errors import CosmosError, CosmosInUseError, CosmosStartError
 from broker.devstack.cosmos.faults import Fault
 from broker.devstack.cosmos.server import CosmosServer
 
-__all__ = [
-    "Control",
-    "CosmosError",
-    "CosmosInUseError",
-    "CosmosServer",
-    "CosmosStartError",
-    "Fault",
-]
+__all__ = ["Control", "CosmosServer", "Fault"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
+import signal
 import sys
 from pathlib import Path
 
-from broker.devstack.cosmos.errors import CosmosError
-from broker.devstack.cosmos.standin import process
+from broker.devstack.cosmos.server import CosmosServer
+from broker.devstack.processes.errors import ServerError
+
+_STOP_SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+_LOOK_FOR_SERVER_S = 1.0
 
 
 def main() -> int:
@@ -16,31 +19,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m broker.devstack.cosmos", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="directory for key and data")
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0 takes a free one")
-    parser.add_argument("--owner", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    data = given.data.resolve()
-
-    def announce(line: str) -> None:
-        print(line if given.owner else _for_people(data, json.loads(line)["port"]), flush=True)
-
+    # Blocked, a signal waits until it is looked for.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     try:
-        code = process.run(process.Order(data, given.port, given.owner, announce))
-    except CosmosError as error:
+        with CosmosServer(given.data, given.port) as server:
+            print(_for_people(server), flush=True)
+            while not signal.sigtimedwait(_STOP_SIGNALS, _LOOK_FOR_SERVER_S):
+                server.start()  # it may have died
+    except ServerError as error:
         print(error, file=sys.stderr)
-        return process.FAILED
-    if code == process.IN_USE:
-        print(f"another process serves {data}", file=sys.stderr)
-    if code == process.PORT_TAKEN:
-        print(f"port {given.port} is taken", file=sys.stderr)
-    return code
+        return 1
+    return 0
 
 
-def _for_people(data: Path, port: int) -> str:
+def _for_people(server: CosmosServer) -> str:
     return (
         "STAND-IN for Azure Cosmos DB, for tests and trials; not the service.\n"
-        f"endpoint https://{process.HOST}:{port}/\n"
-        f"key      {data}/key\n"
-        f"CA       {data}/tls/ca.crt"
+        f"endpoint {server.endpoint}\n"
+        f"key      {server.key_file}\n"
+        f"CA       {server.ca_file}"
     )
 
 

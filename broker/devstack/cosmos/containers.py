@@ -13,8 +13,8 @@ from azure.core.pipeline.transport import AioHttpTransport, HttpRequest
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.server import CosmosServer
+from broker.devstack.processes.errors import ServerError
 
 
 async def make_container(
@@ -29,7 +29,7 @@ async def make_container(
         definition: Partition key and indexing policy, in the form of the service.
 
     Raises:
-        CosmosError: The stand-in refused, or cannot be reached.
+        ServerError: The stand-in refused, or cannot be reached.
     """
     trusted = ssl.create_default_context(cafile=str(server.ca_file))
     connector = aiohttp.TCPConnector(ssl=trusted)
@@ -50,7 +50,7 @@ async def make_container(
                 container, PartitionKey(path), indexing_policy=dict(definition["indexingPolicy"])
             )
     except AzureError as error:
-        raise CosmosError(f"cannot make the container {container}: {error}") from error
+        raise ServerError(f"cannot make the container {container}: {error}") from error
 
 
 def _check_certificate(request: PipelineRequest[HttpRequest]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.faults import Fault
+from broker.devstack.processes.errors import ServerError
 
 TIMEOUT = 10.0
 
@@ -18,18 +20,19 @@ class Control:
     Faults, counts and the clock are forgotten when the stand-in ends; the account stays changed.
 
     Attributes:
-        port: The control port.
+        socket: The Unix socket that takes them.
     """
 
-    def __init__(self, port: int, token: str) -> None:
-        """Talks to a port of this machine; nothing happens yet.
+    def __init__(self, path: Path) -> None:
+        """Names the socket; nothing happens yet."""
+        self.socket = path
 
-        Args:
-            port: The control port.
-            token: What the stand-in wants to see.
-        """
-        self.port = port
-        self._token = token
+    def is_served(self) -> bool:
+        """Tells whether orders are taken, which is when requests are."""
+        with suppress(ServerError):
+            self.counts()
+            return True
+        return False
 
     def inject(self, *faults: Fault) -> None:
         """Lets faults strike the next requests of their kinds."""
@@ -66,7 +69,7 @@ class Control:
             bearer: A token accepted as that of a known identity; empty for none.
 
         Raises:
-            CosmosError: There is no such level.
+            ServerError: There is no such level.
         """
         given = {
             "consistency": consistency,
@@ -100,15 +103,41 @@ class Control:
         """Begins counting anew."""
         self._order("forget", {})
 
+    def hold(self, kind: str) -> None:
+        """Lets requests of one kind wait before they take effect, until ``release()``.
+
+        They take effect then also where the client has gone meanwhile. One kind at a time.
+        """
+        self._order("hold", {"kind": kind})
+
+    def release(self) -> None:
+        """Lets the requests that are held go on, and holds none any more."""
+        self._order("release", {})
+
+    def traffic(self) -> dict[str, int]:
+        """Returns numbers of what is there now.
+
+        ``connections`` that are open, requests that are ``running`` (not answered yet), and how
+        many of these are ``held``.
+        """
+        traffic: dict[str, int] = self._order("traffic", {})
+        return traffic
+
+    def disconnect(self) -> None:
+        """Resets all connections of clients; what they asked for is done all the same."""
+        self._order("disconnect", {})
+
     def _order(self, order: str, given: dict[str, Any]) -> Any:
-        line = json.dumps({"token": self._token, "do": order, "with": given}).encode() + b"\n"
+        line = json.dumps({"do": order, "with": given}).encode() + b"\n"
         try:
-            with socket.create_connection(("127.0.0.1", self.port), TIMEOUT) as connection:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(TIMEOUT)
+                connection.connect(str(self.socket))
                 connection.sendall(line)
                 with connection.makefile("rb") as answers:
                     answer = json.loads(answers.readline())
         except (OSError, ValueError) as error:
-            raise CosmosError(f"the stand-in does not answer an order: {error}") from error
+            raise ServerError(f"the stand-in does not answer an order: {error}") from error
         if "error" in answer:
-            raise CosmosError(answer["error"])
+            raise ServerError(answer["error"])
         return answer["result"]

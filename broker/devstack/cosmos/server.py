@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import select
-import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from signal import Signals
+from typing import Self
 
 import broker
 from broker.devstack.cosmos.control import Control
-from broker.devstack.cosmos.errors import (
-    CosmosError,
-    CosmosInUseError,
-    CosmosStartError,
-    with_log,
-)
-from broker.devstack.cosmos.standin.process import HOST, IN_USE, PORT_TAKEN
+from broker.devstack.processes.errors import ServerError, ServerStartError
+from broker.devstack.processes.lifecycle import Restartable
+from broker.devstack.processes.lock import DirectoryLock
+from broker.devstack.processes.ports import HOST, reserve_wished
+from broker.devstack.processes.process import Program, ServerProcess
+from broker.devstack.processes.sockets import SocketDirectory
 
 _ROOT = Path(str(broker.__file__)).resolve().parents[1]
-_PATIENCE = 10.0
-"""Seconds that a stop may take before it becomes a kill."""
+_SOCKET = "control.sock"
+# An end in good order, then the end; each with the seconds it may take.
+_ESCALATION = ((Signals.SIGTERM, 10.0), (Signals.SIGKILL, 5.0))
 
 
-class CosmosServer:
+@dataclass(frozen=True)
+class _Running:
+    """A stand-in that serves, and the hand on it."""
+
+    process: ServerProcess
+    control: Control
+
+
+class CosmosServer(Restartable):
     """A stand-in that lives as long as the process that started it.
 
-    Usable as a context manager, plain or asynchronous, or by ``start()`` and ``stop()``. The
-    data stays when it stops. It ends by itself when the process ends, in whatever way.
+    The data stays when it stops. It ends by itself when the process ends, in whatever way, also
+    while it is frozen.
     """
 
     def __init__(self, data_dir: Path | str, port: int = 0, *, start_timeout: float = 60.0) -> None:
@@ -48,8 +53,10 @@ class CosmosServer:
         self._fixed_port = port
         self._last_port = 0
         self._start_timeout = start_timeout
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: Control | None = None
+        self._sockets = SocketDirectory(
+            self.data_dir / "sockets", "broker-cosmos-", os.geteuid(), os.getegid()
+        )
+        self._running: _Running | None = None
 
     # --- life -----------------------------------------------------------------------------
 
@@ -59,69 +66,40 @@ class CosmosServer:
         Does nothing when it runs already; starts it again when it has died.
 
         Raises:
-            CosmosInUseError: Another process serves the data directory.
-            CosmosStartError: It did not start; the message ends with its log.
+            ServerInUseError: Another stand-in serves the data directory.
+            ServerStartError: It did not start; the message ends with its log.
         """
         if not self.is_running:
             self.stop()
-            if not self._launch(self._fixed_port or self._last_port):
-                taken = bool(self._fixed_port) or not self._launch(0)
-                if taken:
-                    raise CosmosStartError(with_log("the port is taken", self.log_file))
+            try:
+                self._launch()
+            except (OSError, subprocess.SubprocessError) as error:
+                raise ServerStartError(f"cannot start the stand-in: {error}") from error
         return self
 
     def stop(self) -> None:
         """Ends the stand-in in good order and waits; does nothing when it is not running."""
-        self._end(signal.SIGTERM)
+        running, self._running = self._running, None
+        if running is not None:
+            running.process.stop()
 
     def kill(self) -> None:
         """Ends the stand-in at once, as a crash does, and waits."""
-        self._end(signal.SIGKILL)
+        running, self._running = self._now(), None
+        running.process.kill()
 
     def freeze(self) -> None:
         """Stops the stand-in from running; its connections stay open and silent."""
-        self._running().send_signal(signal.SIGSTOP)
+        self._now().process.freeze()
 
     def thaw(self) -> None:
         """Lets it go on."""
-        self._running().send_signal(signal.SIGCONT)
+        self._now().process.thaw()
 
     @property
     def is_running(self) -> bool:
         """Whether the process is there, frozen or not."""
-        return self._process is not None and self._process.poll() is None
-
-    def __enter__(self) -> Self:
-        """Starts the stand-in."""
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the stand-in."""
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        """Starts the stand-in without blocking the event loop."""
-        starting = asyncio.create_task(asyncio.to_thread(self.start))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait([starting])
-            await asyncio.to_thread(self.stop)
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the stand-in without blocking the event loop."""
-        await asyncio.to_thread(self.stop)
+        return self._running is not None and self._running.process.is_running
 
     # --- addresses ------------------------------------------------------------------------
 
@@ -129,13 +107,18 @@ class CosmosServer:
     def endpoint(self) -> str:
         """The URL of the account, known since the first start."""
         if not self._last_port:
-            raise CosmosError("the stand-in was never started")
+            raise ServerError("the stand-in was never started")
         return f"https://{HOST}:{self._last_port}/"
+
+    @property
+    def key_file(self) -> Path:
+        """Holds the account's key."""
+        return self.data_dir / "key"
 
     @property
     def key(self) -> str:
         """The account's key."""
-        return (self.data_dir / "key").read_text(encoding="ascii")
+        return self.key_file.read_text(encoding="ascii")
 
     @property
     def ca_file(self) -> Path:
@@ -144,79 +127,59 @@ class CosmosServer:
 
     @property
     def log_file(self) -> Path:
-        """What the stand-in had to say."""
+        """What the stand-in had to say since its latest start."""
         return self.data_dir / "server.log"
 
     @property
     def pid(self) -> int:
         """The process id of the running stand-in."""
-        return self._running().pid
+        return self._now().process.pid
 
     @property
     def control(self) -> Control:
         """The hand on the running stand-in; another one after each start."""
-        self._running()
-        assert self._control is not None
-        return self._control
+        return self._now().control
 
     # --- inside ---------------------------------------------------------------------------
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise CosmosError("the stand-in is not started")
-        return self._process
+    def _now(self) -> _Running:
+        if self._running is None:
+            raise ServerError("the stand-in is not started")
+        return self._running
 
-    def _launch(self, port: int) -> bool:
-        """Starts a process; tells whether the port was free."""
+    def _launch(self) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        arguments = f"--port={port}", f"--owner={os.getpid()}", f"--data={self.data_dir}"
-        with self.log_file.open("ab") as log:
-            # A group of its own in the same session: Ctrl-C does not reach it, and when the owner
-            # dies while it is frozen the kernel mostly wakes it, with a SIGHUP (see setpgid(2)).
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "broker.devstack.cosmos", *arguments],
-                env=os.environ | {"PYTHONPATH": str(_ROOT)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                process_group=0,
-            )
-        told = self._announced(self._process)
-        if told is not None:
-            self._last_port = told["port"]
-            self._control = Control(told["control"], told["token"])
-            return True
-        code = self._process.wait()
-        self.stop()
-        if code == IN_USE:
-            raise CosmosInUseError(f"{self.data_dir} is in use by another process")
-        if code != PORT_TAKEN:
-            raise CosmosStartError(with_log("the stand-in ended while starting", self.log_file))
-        return False
-
-    def _announced(self, process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
-        """Returns what the process tells when it serves; nothing when it has ended."""
-        assert process.stdout is not None
-        told_or_ended = select.poll()
-        told_or_ended.register(process.stdout, select.POLLIN)
-        if not told_or_ended.poll(self._start_timeout * 1000):
-            self.kill()
-            message = f"the stand-in was not ready within {self._start_timeout} seconds"
-            raise CosmosStartError(with_log(message, self.log_file))
-        line = process.stdout.readline()
-        told: dict[str, Any] | None = json.loads(line) if line else None
-        return told
-
-    def _end(self, number: int) -> None:
-        process, self._process, self._control = self._process, None, None
-        if process is None:
-            return
-        process.send_signal(number)
-        process.send_signal(signal.SIGCONT)
+        lock = DirectoryLock(self.data_dir / "lock")
         try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+            with reserve_wished(self._fixed_port, self._last_port) as reservation:
+                self._last_port = reservation.getsockname()[1]
+                self._running = self._serving(lock)
+        finally:
+            lock.release()
+
+    def _serving(self, lock: DirectoryLock) -> _Running:
+        """Starts the process and waits until it serves."""
+        sockets = self._sockets.make()
+        control = Control(sockets / _SOCKET)
+        try:
+            process = ServerProcess(self._program(control.socket), lock)
+        except BaseException:
+            self._sockets.drop()
+            raise
+        try:
+            process.wait_until(control.is_served, self._start_timeout)
+        except BaseException:
+            process.stop()
+            raise
+        return _Running(process, control)
+
+    def _program(self, control: Path) -> Program:
+        order = str(self.data_dir), str(self._last_port), str(control)
+        return Program(
+            name="the stand-in",
+            command=[sys.executable, "-P", "-m", "broker.devstack.cosmos.standin", *order],
+            environment={"PYTHONPATH": str(_ROOT)},
+            escalation=_ESCALATION,
+            sockets=control.parent,
+            log=self.log_file,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,6 +100,7 @@ class Launch:
         for name, value in settings.items():
             command += ("-c", f"{name}={value}")
         return Program(
+            name="PostgreSQL",
             command=command,
             escalation=_ESCALATION,
             sockets=sockets,
@@ -109,16 +109,9 @@ class Launch:
         )
 
     def _wait_until_ready(self, client: Client, process: ServerProcess) -> None:
-        log = self.cluster.log
-        deadline = time.monotonic() + self.timeout
-        while not client.is_served():
-            if not process.is_running:
-                raise ServerStartError(with_log("PostgreSQL ended while starting", log))
-            if time.monotonic() > deadline:
-                message = f"PostgreSQL was not ready within {self.timeout} seconds"
-                raise ServerStartError(with_log(message, log))
-            time.sleep(0.01)
+        process.wait_until(client.is_served, self.timeout)
         try:
             client.execute("SELECT 1 \\g /dev/null")
         except ServerError as error:
-            raise ServerStartError(with_log(f"cannot log in: {error}", log)) from error
+            message = with_log(f"cannot log in: {error}", self.cluster.log)
+            raise ServerStartError(message) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+from broker.devstack.processes.errors import ServerStartError
+
 HOST = "127.0.0.1"
 ATTEMPTS = 5
 """So many ports are tried where any will do: others take them meanwhile."""
@@ -34,3 +36,17 @@ def reserve(port: int = 0) -> socket.socket:
         reservation.close()
         raise
     return reservation
+
+
+def reserve_wished(fixed: int, wished: int) -> socket.socket:
+    """Binds the fixed port; where that is 0 the wished one, or any when that is taken.
+
+    Raises:
+        ServerStartError: Somebody listens on the fixed port.
+    """
+    try:
+        return reserve(fixed or wished)
+    except OSError as error:
+        if fixed:
+            raise ServerStartError(f"port {fixed} cannot be used: {error.strerror}") from error
+        return reserve()

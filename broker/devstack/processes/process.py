@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,20 +38,24 @@ class Program:
     """What to run, and how it is ended.
 
     Attributes:
+        name: What messages call it.
         command: The program and its arguments, which everybody on the machine can read.
         executable: The file to run, where it is not the command's first word.
         escalation: Signals to end it with, one after the other, each with the seconds it may take.
         sockets: The directory for its socket, removed when it is gone.
         log: Where its output goes.
+        environment: What it gets beside ``ENVIRONMENT``.
         identity: The account it runs under; empty for this process's.
         restore_signals: Whether it begins with the signals at default that Python ignores.
     """
 
+    name: str
     command: Sequence[str]
     executable: str | None = None
     escalation: Sequence[tuple[Signals, float]]
     sockets: Path
     log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
     identity: Identity = field(default_factory=Identity)
     restore_signals: bool = True
 
@@ -70,11 +74,12 @@ class ServerProcess:
             program: What to run.
             lock: The lock on the server's data, which its processes inherit.
         """
+        self._program = program
         self._limit = sum(patience for _, patience in program.escalation) + _BEYOND_ESCALATION
         order = {
             "command": list(program.command),
             "executable": program.executable,
-            "environment": ENVIRONMENT,
+            "environment": {**ENVIRONMENT, **program.environment},
             "identity": program.identity,
             "restore_signals": program.restore_signals,
             "escalation": program.escalation,
@@ -96,13 +101,49 @@ class ServerProcess:
             )
         finally:
             os.close(log)
-        self.pid = self._read_pid(program)
+        self.pid = self._read_pid()
         lock.record(self.pid)
 
     @property
     def is_running(self) -> bool:
         """Whether the server and its watchdog are there."""
         return self._watchdog.poll() is None
+
+    def wait_until(self, is_served: Callable[[], bool], timeout: float) -> None:
+        """Waits until the server answers, by what is asked again and again.
+
+        Args:
+            is_served: Tells whether it does.
+            timeout: Seconds it may take.
+
+        Raises:
+            ServerStartError: It ended, or took longer; it may still run. With its log.
+        """
+        name, log = self._program.name, self._program.log
+        deadline = time.monotonic() + timeout
+        while not is_served():
+            if not self.is_running:
+                raise ServerStartError(with_log(f"{name} ended while starting", log))
+            if time.monotonic() > deadline:
+                message = f"{name} was not ready within {timeout} seconds"
+                raise ServerStartError(with_log(message, log))
+            time.sleep(0.01)
+
+    def freeze(self) -> None:
+        """Makes the server stand still, until ``thaw()``; connections stay open."""
+        os.kill(self.pid, Signals.SIGSTOP)
+        while _state(self.pid) != "T":
+            time.sleep(0.001)
+
+    def thaw(self) -> None:
+        """Lets the server go on."""
+        os.kill(self.pid, Signals.SIGCONT)
+
+    def kill(self) -> None:
+        """Ends the server as a crash would, and waits for it."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, Signals.SIGKILL)
+        self.stop()
 
     def stop(self) -> None:
         """Ends the server and waits for it; does nothing when it is gone already.
@@ -133,12 +174,17 @@ class ServerProcess:
                 raise ServerError(f"the server with pid {self.pid} goes on without a watchdog")
             time.sleep(0.02)
 
-    def _read_pid(self, program: Program) -> int:
+    def _read_pid(self) -> int:
         assert self._watchdog.stdout is not None
         try:
             return int(self._watchdog.stdout.readline())
         except ValueError:
             self.pid = 0
             self.stop()
-            message = with_log(f"cannot launch {program.command[0]}", program.log)
-            raise ServerStartError(message) from None
+            message = f"cannot launch {self._program.command[0]}"
+            raise ServerStartError(with_log(message, self._program.log)) from None
+
+
+def _state(pid: int) -> str:
+    """Returns the letter by which the kernel names a process's state."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

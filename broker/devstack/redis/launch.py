@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
 
-from broker.devstack.processes.errors import ServerStartError
 from broker.devstack.processes.lock import DirectoryLock
-from broker.devstack.processes.log import with_log
 from broker.devstack.processes.process import Program, ServerProcess
 from broker.devstack.redis.binaries import Binary
 from broker.devstack.redis.client import Client
@@ -62,7 +59,7 @@ class Launch:
             raise
         client = Client(sockets / SOCKET, self.users[0].password)
         try:
-            self._wait_until_ready(client, process)
+            process.wait_until(client.is_served, self.timeout)
         except BaseException:
             process.stop()
             raise
@@ -71,6 +68,7 @@ class Launch:
     def _program(self, sockets: Path) -> Program:
         config = self.home.configure(sockets, list(self.users), self.settings, self.tls_port)
         return Program(
+            name=self.binary.name,
             command=[self.binary.name, str(config)],
             executable=str(self.binary.path),
             escalation=_ESCALATION,
@@ -80,14 +78,3 @@ class Launch:
             # by which tests make the disk full, a write must fail instead of killing it.
             restore_signals=False,
         )
-
-    def _wait_until_ready(self, client: Client, process: ServerProcess) -> None:
-        deadline = time.monotonic() + self.timeout
-        while not client.is_served():
-            if not process.is_running:
-                message = f"{self.binary.name} ended while starting"
-                raise ServerStartError(with_log(message, self.home.log))
-            if time.monotonic() > deadline:
-                message = f"{self.binary.name} was not ready within {self.timeout} seconds"
-                raise ServerStartError(with_log(message, self.home.log))
-            time.sleep(0.01)

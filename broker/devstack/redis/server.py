@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import signal
 import socket
 import subprocess
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from broker.devstack.processes.errors import ServerError, ServerStartError
 from broker.devstack.processes.lifecycle import Restartable
 from broker.devstack.processes.lock import DirectoryLock
-from broker.devstack.processes.ports import HOST, reserve
+from broker.devstack.processes.ports import HOST, reserve_wished
 from broker.devstack.redis.binaries import Flavour, find
 from broker.devstack.redis.client import SUPERUSER
 from broker.devstack.redis.home import Home, User
@@ -116,20 +112,16 @@ class RedisServer(Restartable):
 
     def kill(self) -> None:
         """Ends the server as a crash would. The port is kept; what connects is refused or reset."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        self._end_server()
+        running, self._running = self._now(), None
+        running.process.kill()
 
     def freeze(self) -> None:
         """Makes the server stand still, until ``thaw()``; connections stay open."""
-        pid = self.pid
-        os.kill(pid, signal.SIGSTOP)
-        while _state(pid) != "T":
-            time.sleep(0.001)
+        self._now().process.freeze()
 
     def thaw(self) -> None:
         """Lets the server go on."""
-        os.kill(self.pid, signal.SIGCONT)
+        self._now().process.thaw()
 
     @property
     def is_running(self) -> bool:
@@ -241,14 +233,7 @@ class RedisServer(Restartable):
     def _reserve(self) -> int:
         """Sees to it that nobody else is given the port while the server is away."""
         if self._reservation is None:
-            try:
-                self._reservation = reserve(self._fixed_port or self._last_port)
-            except OSError as error:
-                if self._fixed_port:
-                    raise ServerStartError(
-                        f"port {self._fixed_port} cannot be used: {error.strerror}"
-                    ) from error
-                self._reservation = reserve()
+            self._reservation = reserve_wished(self._fixed_port, self._last_port)
         port: int = self._reservation.getsockname()[1]
         return port
 
@@ -264,8 +249,3 @@ class RedisServer(Restartable):
         running, self._running = self._running, None
         if running is not None:
             running.process.stop()
-
-
-def _state(pid: int) -> str:
-    """Returns the letter by which the kernel names a process's state."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -132,6 +132,15 @@ async def test_between(ground: Ground, row: Row) -> None:
     await judge(ground, row)
 
 
+@pytest.mark.memories("redis", "cosmos")
+@pytest.mark.parametrize("name", ["everything_revoked", "actor", "owner_unavailable"])
+async def test_between_on_other_stores(ground: Ground, name: str) -> None:
+    """004-13..17, B3: whatever keeps memory; one row of those for each way to be refused."""
+    (row,) = (row for row in ROWS if row.name == name)
+    await judge(ground, row)
+
+
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_first_use_left_the_pin(ground: Ground) -> None:
     """004-16, 004-28: the pin of a first use may stay; no record of the run does."""
     with ground.scripted(bent(granting(), at=2)):
@@ -140,6 +149,7 @@ async def test_first_use_left_the_pin(ground: Ground) -> None:
     assert await ground.stand.rows("memory.records", ground.projects[FIRST_USE]) == 0
 
 
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_what_was_done_when_check_two_began(ground: Ground) -> None:
     """004-15: a read has its result before check ② begins; a write has committed nothing."""
     seen: dict[str, int] = {}

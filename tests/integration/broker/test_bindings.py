@@ -50,6 +50,7 @@ async def pinned(desk: Desk) -> Desk:
 # -------------------- GetBinding
 
 
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_a_pin(pinned: Desk) -> None:
     """004-28, 004-33: every field of it; of the resource only the hash of its id."""
     memory = pinned.stand.memory
@@ -75,6 +76,7 @@ async def test_a_pin(pinned: Desk) -> None:
     assert resource.resource_id.encode() not in binding.SerializeToString()
 
 
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_a_pin_never_changes(pinned: Desk) -> None:
     """004-28, 004-31: read twice, after more calls and after a restart it is the same."""
     first = await pinned.done(GET_BINDING)
@@ -138,6 +140,7 @@ async def test_fields(desk: Desk) -> None:
 # -------------------- ListProviders
 
 
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_providers(stand: Stand, desk: Desk) -> None:
     """004-32, 004-33: the catalog with its capabilities; no endpoint, no credential."""
     candidate, options = stand.memory.candidate, stand.memory.options()

@@ -22,7 +22,7 @@ from tests.fixtures.record_requests import (
     update,
 )
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 CALLS = 200
 TENANTS = 4

@@ -17,7 +17,7 @@ from tests.fixtures.broker import Stand
 from tests.fixtures.granting_owner import Context, Question
 from tests.fixtures.identity import ISSUER
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 CONVERSATION = Path(__file__).resolve().parents[2] / "fixtures" / "conversation.json"
 

@@ -123,7 +123,7 @@ async def test_the_callers_deadline_ends_the_call_and_the_question(stand: Stand)
     assert stand.owner.counts[project] == 1
 
 
-@pytest.mark.memories("postgres", "redis")
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_calls_without_a_deadline_get_one_and_long_ones_are_cut(slow_owner: Stand) -> None:
     """Api 1: 5 s for a read, 10 s for a write; what was sent has an unknown outcome."""
     own = slow_owner

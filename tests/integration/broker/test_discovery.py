@@ -21,7 +21,7 @@ from tests.fixtures.wide import FULL, A, B, C, Wide, wide
 
 __all__ = ["wide"]
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 INVALID: Final = ("INVALID_ARGUMENT", "PAGE_TOKEN_INVALID")
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -222,6 +222,7 @@ AFTER: Final[list[tuple[dict[str, Any], dict[str, str]]]] = [
 ]
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize(("changes", "violations"), [*BEFORE, *AFTER])
 async def test_fields(wide: Wide, changes: dict[str, Any], violations: dict[str, str]) -> None:
     """004-48, 004-69: what goes to the owner is judged before it is asked, the rest after ①."""

@@ -210,7 +210,7 @@ async def test_whoever_lost_the_right_is_told_nothing(wide: Wide, wrong: Any) ->
     assert (await wide.cost(**changes)).told == REVOKED
 
 
-@pytest.mark.memories("postgres", "redis")
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_a_resource_that_was_swapped(wide: Wide) -> None:
     """004-29, 004-69: a restored resource fails the call, after check two; the rest is not told."""
     await wide.made(content="there")
@@ -225,7 +225,7 @@ async def test_a_resource_that_was_swapped(wide: Wide) -> None:
     assert await wide.contents() == ["there"]
 
 
-@pytest.mark.memories("postgres", "redis")
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_a_resource_that_is_away(wide: Wide) -> None:
     """004-69: a provider that is down fails the call, and says whose run that is; retry helps."""
     await wide.made(content="there")

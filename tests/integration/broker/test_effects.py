@@ -31,7 +31,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 

@@ -9,7 +9,7 @@ from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand
 from tests.fixtures.record_calls import UPDATE, refused, request
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 BYTES: Final = 2 * 1024 * 1024 - 4_096
 

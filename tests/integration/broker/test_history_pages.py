@@ -12,7 +12,7 @@ from grpc import aio
 from tests.fixtures.broker import Stand
 from tests.fixtures.record_calls import CREATE, LIST, UPDATE, Refused, refused, request, send
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 INVALID: Final = ("INVALID_ARGUMENT", "PAGE_TOKEN_INVALID")
 REPLY_BYTES_MAX: Final = 3 * 1024 * 1024

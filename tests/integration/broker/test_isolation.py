@@ -29,7 +29,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import provider_operations, stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 ABSENT: Final = "01890000-0000-7000-8000-000000000000"
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")

@@ -29,7 +29,7 @@ from tests.fixtures.seeds import seed
 from tests.fixtures.stand_records import stored
 from tests.unit.domain.test_lifecycle import EXPECTED
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 
@@ -78,6 +78,7 @@ def test_no_verb_is_left_out() -> None:
     assert set(VERBS.values()) == set(Verb)
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize("rpc", CHANGES)
 async def test_table(desk: Desk, rpc: str) -> None:
     """004-57, 000-24: every kind, state and trust, allowed or refused with all three named."""

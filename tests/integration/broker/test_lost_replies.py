@@ -30,7 +30,7 @@ from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.record_requests import Refused, create, new_record, outcome, refused, update
 from tests.fixtures.tcp_proxy import TcpProxy
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["behind", "far", "in_front", "link"]
 

@@ -33,7 +33,7 @@ from tests.fixtures.record_requests import Refused, create, get, new_record, out
 from tests.fixtures.tcp_proxy import TcpProxy, proxy_to_dsn
 
 
-@pytest.fixture(params=["postgres", "redis"])
+@pytest.fixture(params=["postgres", "redis", "cosmos"])
 def another(request: pytest.FixtureRequest, postgres_backend: PostgresBackend) -> Iterator[Memory]:
     """One more memory: in another database, or in Redis."""
     stand: Stand = request.getfixturevalue(f"{request.param}_stand")

@@ -28,7 +28,7 @@ from tests.fixtures.postgres import Database
 from tests.fixtures.record_calls import PROMOTE, PROPOSE, Refused, request, send
 from tests.fixtures.tcp_proxy import TcpProxy
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["behind", "far", "in_front", "link"]
 

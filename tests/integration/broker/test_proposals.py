@@ -25,7 +25,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 
@@ -69,6 +69,7 @@ async def test_a_proposal_begins_pending(desk: Desk) -> None:
     assert reused.reason == "IDEMPOTENCY_KEY_REUSED"
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

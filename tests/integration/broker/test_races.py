@@ -23,7 +23,7 @@ from tests.fixtures.record_requests import (
     update,
 )
 
-pytestmark = pytest.mark.memories("postgres", "redis", "valkey")
+pytestmark = pytest.mark.memories("postgres", "redis", "valkey", "cosmos")
 
 ROUNDS = 30
 EDITORS = 8

@@ -26,7 +26,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 OPERATOR: Final = record_pb2.SOURCE_TYPE_OPERATOR
 MANUAL: Final = record_pb2.SOURCE_TYPE_MANUAL

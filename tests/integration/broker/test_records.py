@@ -7,7 +7,7 @@ import pytest
 from broker.api.v1 import record_pb2, record_service_pb2
 from tests.fixtures.broker import Stand, records
 
-pytestmark = pytest.mark.memories("postgres", "redis", "valkey")
+pytestmark = pytest.mark.memories("postgres", "redis", "valkey", "cosmos")
 
 
 def create(

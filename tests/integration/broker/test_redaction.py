@@ -42,7 +42,7 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.stand_records import every_row, metrics_text
 from tests.fixtures.store_errors import provoke
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 CANARY: Final = "canary-5b7c1e"
 

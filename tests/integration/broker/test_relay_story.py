@@ -34,7 +34,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import every_row
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 DELIVERED: Final = effect_pb2.DELIVERY_STATE_DELIVERED
 WAITING: Final = effect_pb2.DELIVERY_STATE_PENDING

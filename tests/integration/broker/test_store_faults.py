@@ -21,7 +21,7 @@ from tests.fixtures.record_requests import (
 )
 from tests.fixtures.stoppable import Stoppable, stoppable
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.stand_records import stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 

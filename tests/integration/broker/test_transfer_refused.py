@@ -16,7 +16,7 @@ from tests.fixtures.desk import Desk, desk
 from tests.fixtures.record_calls import EXPORT, IMPORT, Refused, request, send
 from tests.fixtures.stand_records import provider_operations, stored
 
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 __all__ = ["desk"]
 
@@ -258,6 +258,7 @@ FORM: Final[dict[str, tuple[Make, str, Any]]] = {
 }
 
 
+@pytest.mark.memories("postgres", "redis")
 @pytest.mark.parametrize("name", FORM)
 async def test_form_and_size(desk: Desk, name: str) -> None:
     """004-82, 004-83, 004-85, 004-86, C10, C12, C13: the reason, the path or limit, zero rows."""

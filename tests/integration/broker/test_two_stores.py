@@ -29,11 +29,11 @@ from tests.fixtures.stand_records import stored
 from tests.fixtures.two_resources import TwoResources
 from tests.integration.broker.test_transfer import exported, furnished, with_imported
 
-pytestmark = pytest.mark.memories("redis")
+pytestmark = pytest.mark.memories("redis", "cosmos")
 
 AWAY: Final = ("UNAVAILABLE", "PROVIDER_UNAVAILABLE")
 GONE: Final = ("NOT_FOUND", "RECORD_NOT_FOUND")
-NATIVE, REDIS = "run-a", "second-a"
+NATIVE, OTHER = "run-a", "second-a"
 
 
 @dataclass
@@ -48,14 +48,14 @@ class RunDesk(Desk):
 
 @dataclass
 class Sides:
-    """Two runs of one project: one is pinned to PostgreSQL, the other to Redis."""
+    """Two runs of one project: one is pinned to PostgreSQL, the other to another store."""
 
     native: RunDesk
-    redis: RunDesk
+    other: RunDesk
 
     async def kept(self) -> list[dict[str, list[str]]]:
         """Return what each of the two keeps of the project."""
-        return [await stored(each.stand, [each.project]) for each in (self.native, self.redis)]
+        return [await stored(each.stand, [each.project]) for each in (self.native, self.other)]
 
 
 @pytest.fixture
@@ -66,17 +66,17 @@ async def sides(two_resources: TwoResources) -> AsyncIterator[Sides]:
     async with first.channel() as channel:
         yield Sides(
             RunDesk(first, channel, project, NATIVE),
-            RunDesk(second, channel, project, REDIS),
+            RunDesk(second, channel, project, OTHER),
         )
 
 
 async def test_what_a_run_keeps_is_in_its_own_store(sides: Sides) -> None:
     """004-26, 004-28, 004-62: the same key twice, two records; each is absent to the other run."""
-    native, redis = sides.native, sides.redis
+    native, other = sides.native, sides.other
     mine = await native.made(content="of the native run")
-    theirs = await redis.made(content="of the other run")
+    theirs = await other.made(content="of the other run")
     assert mine.record_id != theirs.record_id
-    for here, there, record in ((native, redis, mine), (redis, native, theirs)):
+    for here, there, record in ((native, other, mine), (other, native, theirs)):
         assert await here.stand.rows("memory.records", here.project) == 1
         assert await here.head(record.record_id) == record
         for rpc in NAMING:
@@ -95,7 +95,7 @@ async def test_what_a_run_keeps_is_in_its_own_store(sides: Sides) -> None:
 
 async def test_streams_of_effects_are_apart(sides: Sides) -> None:
     """004-72, 004-73: each run's first effect is number one of its store, and waits for none."""
-    for desk in (sides.native, sides.redis):
+    for desk in (sides.native, sides.other):
         made = await desk.done(PROPOSE, idempotency_key="propose")
         promoted = await desk.done(PROMOTE, proposal_id=made.proposal.record_id)
         assert promoted.delivery.acknowledgement.receipt_id == promoted.receipt_id
@@ -105,7 +105,7 @@ async def test_streams_of_effects_are_apart(sides: Sides) -> None:
 
 async def test_a_search_through_the_project_sees_both(sides: Sides) -> None:
     """004-69: what either run keeps, in one order; and the run through which to reach it."""
-    made = [await (sides.native, sides.redis)[n % 2].made(f"key-{n}") for n in range(6)]
+    made = [await (sides.native, sides.other)[n % 2].made(f"key-{n}") for n in range(6)]
     found: list[Any] = []
     token = ""
     while not found or token:
@@ -113,28 +113,28 @@ async def test_a_search_through_the_project_sees_both(sides: Sides) -> None:
         found += reply.hits
         token = reply.next_page_token
     assert [hit.record.record_id for hit in found] == [each.record_id for each in made[::-1]]
-    assert [hit.access_run_id for hit in found] == [REDIS, NATIVE] * 3
+    assert [hit.access_run_id for hit in found] == [OTHER, NATIVE] * 3
 
 
 async def test_a_store_that_is_away_is_answered_for_by_nobody(sides: Sides) -> None:
     """004-26, 004-101: its runs are refused, old and new; others go on; nothing is moved."""
-    native, redis = sides.native, sides.redis
-    mine, theirs = await native.made(), await redis.made()
+    native, other = sides.native, sides.other
+    mine, theirs = await native.made(), await other.made()
     kept = await sides.kept()
-    memory = redis.stand.memory
+    memory = other.stand.memory
     async with memory.away():
         unready = asyncio.create_task(health_becomes(native.channel, NOT_SERVING))
         for rpc in (*READS, UPDATE, EXPORT, PROPOSE, COMPILE, SEARCH_PROJECT):
             named = {"record_id": theirs.record_id, "idempotency_key": f"key-{rpc}"}
-            told = await redis.told(rpc, **named)
+            told = await other.told(rpc, **named)
             assert (told.code, told.reason, told.retry) == (*AWAY, True), rpc
-        first_use = await redis.told(GET, record_id=theirs.record_id, run="second-b")
+        first_use = await other.told(GET, record_id=theirs.record_id, run="second-b")
         assert (first_use.code, first_use.reason) == AWAY
         assert await native.head(mine.record_id) == mine
         assert (await native.changed(UPDATE, mine)).revision == 2
         await unready
     await health_becomes(native.channel, SERVING)
-    assert await redis.head(theirs.record_id) == theirs
+    assert await other.head(theirs.record_id) == theirs
     now = await sides.kept()
     assert now[1] == kept[1]
     assert await native.stand.rows("knowledge.pins", native.project) == 2
@@ -142,18 +142,18 @@ async def test_a_store_that_is_away_is_answered_for_by_nobody(sides: Sides) -> N
 
 async def test_a_selection_that_moves_to_the_store_that_answers(sides: Sides) -> None:
     """004-28, 004-29: the pin holds: the run is refused, and its records are not looked for."""
-    native, redis = sides.native, sides.redis
-    theirs = await redis.made()
-    owner, kept = redis.stand.owner, await sides.kept()
+    native, other = sides.native, sides.other
+    theirs = await other.made()
+    owner, kept = other.stand.owner, await sides.kept()
 
     async def moved(question: Any, answer: Any, _: Any) -> bytes:
         candidate = answer.selection.providers[0].candidates[0]
         candidate.CopyFrom(native.stand.memory.candidate)
         return bytes(answer.SerializeToString())
 
-    owner.scripts[redis.project] = moved
-    async with redis.stand.memory.away():
-        told = await redis.told(GET, record_id=theirs.record_id)
+    owner.scripts[other.project] = moved
+    async with other.stand.memory.away():
+        told = await other.told(GET, record_id=theirs.record_id)
     assert (told.code, told.reason) == ("FAILED_PRECONDITION", "RUN_SELECTION_CHANGED")
     assert told.metadata == {"field": "provider_id"}
     assert await sides.kept() == kept
@@ -165,13 +165,13 @@ THERE: Final = {"tenant": "tenant-b"}
 """Another tenant has projects of the same ids, and nothing in them."""
 
 
-@pytest.mark.parametrize("begins", ["native", "redis"])
+@pytest.mark.parametrize("begins", ["native", "other"])
 async def test_histories_move_from_one_store_to_the_other_and_back(
     sides: Sides, begins: str
 ) -> None:
     """004-82, 004-85, 004-88, P6, C10: equal bundles, and the imported revision on top of each."""
-    source, target = sides.native, sides.redis
-    if begins == "redis":
+    source, target = sides.native, sides.other
+    if begins == "other":
         source, target = target, source
     before = await furnished(source)
     replied = await target.done(IMPORT, bundle=before)
@@ -190,7 +190,7 @@ async def test_the_same_bundle_is_the_same_in_both(sides: Sides) -> None:
     """004-82, 004-88: imported into each and exported, they differ in what each import adds."""
     before = await furnished(sides.native)
     after = []
-    for desk in (sides.native, sides.redis):
+    for desk in (sides.native, sides.other):
         await desk.done(IMPORT, THERE, bundle=before)
         after.append(await exported(desk, THERE))
     for one, other in zip(after[0].records, after[1].records, strict=True):

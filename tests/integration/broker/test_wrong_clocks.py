@@ -102,7 +102,7 @@ async def test_revisions_keep_their_order(pair: Pair, own_memory: Memory) -> Non
     await own_memory.check_whole()
 
 
-@pytest.mark.memories("postgres", "redis")
+@pytest.mark.memories("postgres", "redis", "cosmos")
 async def test_leases_keep_their_time(pair: Pair, stand: Stand) -> None:
     """004-42, 004-74: a lease that one holds is not over for the other, whatever its clock says."""
     project = pair.late.project

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import stat
@@ -17,7 +18,8 @@ import aiohttp
 import pytest
 from azure.core.exceptions import AzureError
 
-from broker.devstack.cosmos import CosmosError, CosmosInUseError, CosmosServer, CosmosStartError
+from broker.devstack.cosmos import CosmosServer
+from broker.devstack.processes.errors import ServerError, ServerInUseError, ServerStartError
 from tests.fixtures.cosmos import Place, cosmos_place, raw_session
 
 PATIENCE = 60.0
@@ -25,6 +27,8 @@ OWNER = """
 import sys
 from broker.devstack.cosmos import CosmosServer
 server = CosmosServer(sys.argv[1]).start()
+if sys.argv[2] == "frozen":
+    server.freeze()
 print(server.pid, flush=True)
 sys.stdin.readline()
 """
@@ -149,9 +153,36 @@ async def test_damage_is_not_passed_over(server: CosmosServer) -> None:
     content = bytearray(journal(server).read_bytes())
     content[20] ^= 1
     journal(server).write_bytes(content)
-    with pytest.raises(CosmosStartError, match="damaged"):
+    with pytest.raises(ServerStartError, match="damaged"):
         server.start()
     assert not server.is_running
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_what_found_no_room_never_was(server: CosmosServer, *, killed: bool) -> None:
+    """004-35, C-1, C-7: a full disk loses nothing that was there, and nothing that comes later."""
+
+    def limit(size: int) -> None:
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    async with cosmos_place(server) as place:
+        await place.container.execute_item_batch(batch("first"), "p")
+        limit(journal(server).stat().st_size + 100)
+        for size in (3, 20):
+            with pytest.raises(AzureError):
+                await place.container.execute_item_batch(batch("none", size), "p")
+        assert await place.ids() == {"first.0", "first.1", "first.2"}
+        if killed:
+            server.kill()
+            server.start()
+            await place.container.read()  # on a new connection: no write is sent on a dead one
+        else:
+            limit(resource.RLIM_INFINITY)
+        await place.container.execute_item_batch(batch("later"), "p")
+        server.kill()
+        server.start()
+        await place.container.read()
+        assert {each.partition(".")[0] for each in await place.ids()} == {"first", "later"}
 
 
 async def test_what_a_lost_container_left_is_removed(server: CosmosServer) -> None:
@@ -197,14 +228,13 @@ async def test_one_of_many_wins(server: CosmosServer) -> None:
         assert (await place.container.read_item("a", "p"))["n"] == won.index(True)
 
 
-def test_it_dies_with_its_owner(tmp_path: Path) -> None:
-    """However the owner ends. One that is frozen then goes on to its end when it is thawed."""
+@pytest.mark.parametrize("state", ["running", "frozen"])
+def test_it_dies_with_its_owner(tmp_path: Path, state: str) -> None:
+    """However the owner ends, and also while the stand-in is frozen."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(tmp_path)],
+        [sys.executable, "-c", OWNER, str(tmp_path), state],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        # The owner leads no session: then its group is the only thing that the kernel looks at.
-        process_group=0,
     )
     assert owner.stdin is not None
     assert owner.stdout is not None
@@ -218,7 +248,7 @@ def test_it_dies_with_its_owner(tmp_path: Path) -> None:
 
 
 def test_a_directory_has_one_stand_in(server: CosmosServer) -> None:
-    with pytest.raises(CosmosInUseError, match="in use"):
+    with pytest.raises(ServerInUseError, match="in use"):
         CosmosServer(server.data_dir).start()
     assert server.start().is_running
 
@@ -234,7 +264,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with server:
             assert server.endpoint != first
-        with pytest.raises(CosmosStartError, match="taken"):
+        with pytest.raises(ServerStartError, match="cannot be used"):
             CosmosServer(tmp_path, port).start()
 
 
@@ -243,7 +273,7 @@ def test_before_the_start_there_is_nothing(tmp_path: Path) -> None:
     server.stop()
     assert not (tmp_path / "new").exists()
     for ask in (lambda: server.endpoint, lambda: server.pid, lambda: server.control):
-        with pytest.raises(CosmosError, match="started"):
+        with pytest.raises(ServerError, match="started"):
             ask()
 
 
@@ -284,5 +314,5 @@ def test_people_can_run_it(tmp_path: Path) -> None:
     assert lines[1].startswith("endpoint https://127.0.0.1:")
     assert Path(lines[2].split()[1]).read_text() == CosmosServer(tmp_path).key
     assert Path(lines[3].split()[1]) == CosmosServer(tmp_path).ca_file
-    assert again.returncode == 4
-    assert "another process serves" in again.stderr
+    assert again.returncode == 1
+    assert "is in use" in again.stderr

@@ -128,6 +128,7 @@ async def test_a_query_is_of_one_partition(place: Place, header: str | None) -> 
         (ALL, [], {"x_ms_max_item_count": "0"}),
         (ALL, [], {"x_ms_max_item_count": "1001"}),
         (ALL, [], {"x_ms_max_item_count": "many"}),
+        (ALL, [], {"x_ms_max_item_count": "²"}),
         (ALL, [], {"x_ms_continuation": "mine"}),
         (ALL, [], {"x_ms_continuation": "N"}),
         ("SELECT TOP @n VALUE c.id FROM c", [{"name": "@n", "value": -1}], {}),
@@ -137,7 +138,7 @@ async def test_a_query_is_of_one_partition(place: Place, header: str | None) -> 
         ("SELECT TOP @n VALUE c.id FROM c", [], {}),
         (ALL + " WHERE " + "true OR " * 70_000 + "true", [], {}),
     ],
-    ids=range(22),
+    ids=range(23),
 )
 async def test_a_query_that_is_not_known_is_refused(
     place: Place, text: object, given: object, options: dict[str, Any]

@@ -15,6 +15,8 @@ from broker.devstack.cosmos import CosmosServer, Fault
 from providers.conformance import specimens
 from providers.conformance.steps import committed, load
 from providers.cosmos import connections, keys
+from providers.cosmos.container import definition
+from providers.cosmos.fitness import container_fault
 from providers.cosmos.negotiate import CAPABILITIES
 from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.resource import init_resource
@@ -85,25 +87,27 @@ def _without(name: str, place: int) -> dict[str, Any]:
     return {**POLICY, name: left}
 
 
+def _unindexed(field: str) -> dict[str, Any]:
+    left = [each for each in POLICY["includedPaths"] if each["path"] != f"/{field}/?"]
+    return {**POLICY, "includedPaths": left}
+
+
 @pytest.mark.parametrize(
     ("settings", "fact"),
     [
         ({"default_ttl": 3_600}, "ttl"),
         ({"indexing_policy": _without("compositeIndexes", 0)}, "index"),
         ({"indexing_policy": _without("compositeIndexes", 1)}, "index"),
-        (
-            {
-                "indexing_policy": POLICY
-                | {
-                    "includedPaths": [
-                        each for each in POLICY["includedPaths"] if each["path"] != "/last/?"
-                    ]
-                }
-            },
-            "index",
-        ),
+        ({"indexing_policy": _unindexed("last")}, "index"),
+        ({"indexing_policy": _unindexed("recordId")}, "index"),
     ],
-    ids=["ttl", "no search order", "no candidate order", "no order of histories"],
+    ids=[
+        "ttl",
+        "no search order",
+        "no candidate order",
+        "no order of histories",
+        "no order of ids",
+    ],
 )
 async def test_a_container_that_is_not_fit_is_refused(
     cosmos_provider: CosmosMemoryProvider,
@@ -116,6 +120,45 @@ async def test_a_container_that_is_not_fit_is_refused(
     assert await _fact(cosmos_provider) == fact
     await memory.change()
     assert (await cosmos_provider.negotiate(timeout=SECONDS)).resource == RESOURCE
+
+
+@pytest.mark.parametrize(
+    ("account", "container", "fact"),
+    [
+        ({}, {"default_ttl": 3_600}, "ttl"),
+        ({}, {"indexing_policy": _without("compositeIndexes", 0)}, "index"),
+        ({"multiple_writes": True, "writable": ["North", "South"]}, {}, "regions"),
+        ({"consistency": "Session"}, {}, "consistency"),
+    ],
+    ids=["ttl", "index", "regions", "consistency"],
+)
+async def test_what_became_unfit_is_refused_in_use(
+    memory: CosmosResource,
+    cosmos_provider: CosmosMemoryProvider,
+    account: dict[str, Any],
+    container: dict[str, Any],
+    fact: str,
+) -> None:
+    """004-34, 004-45: after the pin, when nobody negotiates any more; and nothing is written."""
+    record = specimens.memory("r1")
+    await committed(cosmos_provider, specimens.create(PROJECT, record))
+    memory.server.control.change_account(**account)
+    if container:
+        await memory.change(**container)
+    late = specimens.update(PROJECT, record)
+    for call in (
+        lambda: cosmos_provider.commit(late, timeout=SECONDS),
+        lambda: load(cosmos_provider, PROJECT, "r1"),
+        lambda: cosmos_provider.ready(timeout=SECONDS),
+    ):
+        with pytest.raises(NegotiationRefusedError) as refused:
+            await call()
+        assert refused.value.fact == fact
+    memory.server.control.change_account(
+        consistency="Strong", writable=["North"], multiple_writes=False
+    )
+    await memory.change()
+    await committed(cosmos_provider, late)
 
 
 async def test_expiry_may_be_on_where_nothing_expires_by_default(
@@ -133,6 +176,17 @@ async def test_another_partition_key_is_refused(memory: CosmosResource, path: st
     provider = CosmosMemoryProvider(memory.options())
     assert await _fact(provider) == "partition_key"
     await provider.close()
+
+
+@pytest.mark.parametrize("version", [1, None])
+def test_a_partition_key_that_looks_at_the_beginning_alone_is_refused(version: int | None) -> None:
+    """004-34, G-2: two projects with long names could be one partition; no stand-in has such."""
+    made = definition()
+    assert container_fault(made) is None
+    key = {**made["partitionKey"], "version": version}
+    fault = container_fault({**made, "partitionKey": key})
+    assert fault is not None
+    assert fault[0] == "partition_key"
 
 
 @pytest.mark.parametrize("given", [{"database": "none"}, {"container": "none"}])

@@ -158,9 +158,20 @@ def with_a_base(server: RedisServer) -> RedisBackend:
     backend = served(server)
     crash(server)
     assert server.execute("INFO", "persistence")["aof_base_size"] > 0
-    fill = "for i = 1, ARGV[1] do redis.call('SET', 'filler/' .. i, 'x') end"
-    server.execute("EVAL", fill, 0, KEYS)
+    fill(server)
     return backend
+
+
+def fill(server: RedisServer) -> None:
+    """Give a rewrite something to do."""
+    script = "for i = 1, ARGV[1] do redis.call('SET', 'filler/' .. i, 'x') end"
+    server.execute("EVAL", script, 0, KEYS)
+
+
+def grow(server: RedisServer) -> None:
+    """Make the file as large as it has to be for an automatic rewrite."""
+    for number in range(65):
+        server.execute("SET", f"large-{number}", "x" * 1024 * 1024)
 
 
 def crash(server: RedisServer) -> None:
@@ -203,8 +214,7 @@ async def test_an_ordinary_rewrite(flavour: Flavour) -> None:
         backend = with_a_base(server)
         seer = RedisMemoryProvider(backend.options())
         await works(seer)
-        for number in range(65):
-            server.execute("SET", f"large-{number}", "x" * 1024 * 1024)
+        grow(server)
         server.execute("BGREWRITEAOF")
         assert backend.is_rewriting()
         await works(seer)
@@ -215,3 +225,46 @@ async def test_an_ordinary_rewrite(flavour: Flavour) -> None:
         await until(lambda: not backend.is_rewriting())
         assert "late" in (await load(seer, PROJECT, "late")).heads
         await seer.close()
+
+
+@FLAVOURS
+async def test_the_first_automatic_rewrite(flavour: Flavour) -> None:
+    """004-38: a server that began with nothing has no base to grow from, and loses nothing."""
+    with own_redis(flavour, **SLOW, **{"auto-aof-rewrite-percentage": 100}) as server:
+        backend = served(server)
+        seer = RedisMemoryProvider(backend.options())
+        await works(seer)
+        fill(server)
+        grow(server)
+        await until(backend.is_rewriting)
+        assert server.execute("INFO", "persistence")["aof_base_size"] == 0
+        await works(seer)
+        made = specimens.create(PROJECT, specimens.memory("late"))
+        assert await seer.commit(made, timeout=SECONDS) == Committed()
+        assert backend.is_rewriting()
+        crash(server)
+        assert "late" in (await load(seer, PROJECT, "late")).heads
+        await seer.close()
+
+
+@FLAVOURS
+async def test_a_file_that_grows_before_its_first_rewrite_has_ended(flavour: Flavour) -> None:
+    """004-38: what others write meanwhile makes it large, and it keeps nothing all the same."""
+    with own_redis(flavour, **SLOW, appendonly="no") as server:
+        backend = RedisBackend(server)
+        backend.reset_rights()
+        backend.mark()
+        fill(server)
+        seer, early, late = (RedisMemoryProvider(backend.options()) for _ in range(3))
+        await expect_unfit(seer, "aof")
+        server.execute("CONFIG", "SET", "appendonly", "yes")
+        for provider in (seer, early):
+            await expect_unfit(provider, "aof")
+        grow(server)
+        for provider in (seer, early, late):
+            await expect_unfit(provider, "aof")
+            told = await refusal(provider.ready(timeout=SECONDS))
+            assert "is being rewritten" in str(told)
+            await provider.close()
+        crash(server)
+        assert server.execute("DBSIZE") == 0

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from broker.devstack.cosmos.standin.clock import Clock
+from broker.devstack.cosmos.standin.lookup import Lookup
 from broker.devstack.cosmos.standin.refusals import RefusalError
 from broker.devstack.cosmos.standin.sql.evaluation import Scope
+from broker.devstack.cosmos.standin.sql.narrowing import narrowed
 from broker.devstack.cosmos.standin.sql.parser import parse
 from broker.devstack.cosmos.standin.sql.selection import selected
 
@@ -38,6 +40,15 @@ def run(query: str) -> list[Any]:
 
 def ids(condition: str) -> list[str]:
     return sorted(run(f"SELECT VALUE c.id FROM c WHERE {condition}"))
+
+
+def among(condition: str) -> set[str]:
+    lookup = Lookup()
+    for item in ITEMS:
+        lookup.add(item)
+    where = parse(f"SELECT * FROM c WHERE {condition}").where
+    found = narrowed(where, Scope(PARAMETERS, Clock()), lookup.find)
+    return {item["id"] for item in ITEMS} if found is None else found
 
 
 CONDITIONS = {
@@ -130,6 +141,51 @@ CONDITIONS = {
 def test_condition(condition: str, expected: str) -> None:
     """S-1, S-3: what is not true is not selected, undefined least of all."""
     assert ids(condition) == [*expected]
+    assert {*expected} <= among(condition)
+
+
+NARROWED = {
+    "c.s = 'banana'": "2",
+    "'banana' = c.s": "2",
+    "c.n = '2'": "4",
+    "c.n = @text": "4",
+    "c.id IN ('1', '4', '9')": "14",
+    "ARRAY_CONTAINS(c.tags, 'x')": "1",
+    "c.id IN ('1', '2') AND c.s = 'banana'": "2",
+    "c.n = 1 AND c.id = '1'": "1",
+    "c.id = '1' AND c.n = 1": "1",
+    "c.id = '1' OR c.s = 'banana'": "12",
+    "c.id = 'none' OR c.id = '3'": "3",
+    # Nothing can be told of these.
+    "c.id = '1' OR c.n = 1": "1234",
+    "c.id = @two": "1234",
+    "c.id IN ('1', 2)": "1234",
+    "NOT c.id = '1'": "1234",
+    "c.id < '2'": "1234",
+    "c.id = c.s": "1234",
+    "c['in'].k = 'v'": "1234",
+    "c._rid = '1'": "1234",
+    f"c.id = '{'1' * 129}'": "1234",
+}
+
+
+@pytest.mark.parametrize(("condition", "expected"), NARROWED.items())
+def test_where_to_look(condition: str, expected: str) -> None:
+    """A query looks at no more items than equal texts leave, and misses none."""
+    assert among(condition) == {*expected}
+    assert {*ids(condition)} <= {*expected}
+
+
+def test_what_was_written_over_is_not_looked_at() -> None:
+    """Texts of an item that is gone, or another now, do not find it."""
+    lookup = Lookup()
+    before = {"id": "1", "s": "a", "tags": ["x", "y"]}
+    lookup.add(before)
+    lookup.remove(before)
+    lookup.add({"id": "1", "s": "a", "tags": ["y", "z"]})
+    found = {text: lookup.find("tags", text) for text in "xyz"}
+    assert found == {"x": set(), "y": {"1"}, "z": {"1"}}
+    assert lookup.find("s", "a") == {"1"}
 
 
 SELECTIONS: dict[str, list[Any]] = {

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from broker.devstack import files
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.standin.protocol import LEVELS
+from broker.devstack.processes.errors import ServerError
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class Account:
         """Makes the account tell something else.
 
         Raises:
-            CosmosError: There is no such setting, or no such level.
+            ServerError: There is no such setting, or no such level.
         """
         try:
             changed = replace(self.settings, **changes)
         except TypeError:
-            raise CosmosError(f"an account has no such settings: {sorted(changes)}") from None
+            raise ServerError(f"an account has no such settings: {sorted(changes)}") from None
         if changed.consistency not in LEVELS:
-            raise CosmosError(f"a consistency level is one of {LEVELS}")
+            raise ServerError(f"a consistency level is one of {LEVELS}")
         self._keep(changed)
 
     def document(self, host: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Catalog:
         """Reads the catalog and all containers; files of containers no longer in it are removed.
 
         Raises:
-            CosmosError: A container's file is damaged.
+            ServerError: A container's file is damaged.
         """
         self._file = directory / "catalog.json"
         self._places = directory / "containers"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from broker.devstack.cosmos.standin.clock import Clock
 from broker.devstack.cosmos.standin.journal import Journal
+from broker.devstack.cosmos.standin.lookup import Lookup
 from broker.devstack.cosmos.standin.refusals import invalid
 
 Document = dict[str, Any]
@@ -28,7 +29,7 @@ class Container:
         """Opens the container's file, and reads what it holds.
 
         Raises:
-            CosmosError: The file is damaged.
+            ServerError: The file is damaged.
         """
         self.definition = definition
         self.link = link
@@ -36,6 +37,7 @@ class Container:
         self.clock = clock
         self._path = path
         self._partitions: dict[str, dict[str, Document]] = {}
+        self._lookups: dict[str, Lookup] = {}
         self._journal = Journal(path)
         for entry in self._journal.entries():
             self._take(entry["lsn"], entry["partition"], entry["changes"])
@@ -62,11 +64,21 @@ class Container:
         item = self._partitions.get(partition, {}).get(item_id)
         return None if item is None or self._has_expired(item) else item
 
-    def items(self, partition: str) -> Iterator[Document]:
-        """Returns all items of a partition that have not expired, in no order."""
-        for item in self._partitions.get(partition, {}).values():
+    def items(self, partition: str, among: Iterable[str] | None = None) -> Iterator[Document]:
+        """Returns items of a partition that have not expired, in no order.
+
+        Args:
+            partition: The partition's value.
+            among: Ids that are there; by default all.
+        """
+        there = self._partitions.get(partition, {})
+        for item in there.values() if among is None else map(there.__getitem__, among):
             if not self._has_expired(item):
                 yield item
+
+    def lookup(self, partition: str) -> Lookup:
+        """Returns what finds items of a partition, expired ones too, by texts that they hold."""
+        return self._lookups.get(partition) or Lookup()
 
     def apply(self, partition: str, changes: Changes) -> None:
         """Makes changes true, all at once; they are on the disk when this returns."""
@@ -86,11 +98,13 @@ class Container:
     def _take(self, lsn: int, partition: str, changes: Changes) -> None:
         self.lsn = lsn
         items = self._partitions.setdefault(partition, {})
+        lookup = self._lookups.setdefault(partition, Lookup())
         for item_id, item in changes.items():
-            if item is None:
-                items.pop(item_id, None)
-            else:
+            if (before := items.pop(item_id, None)) is not None:
+                lookup.remove(before)
+            if item is not None:
                 items[item_id] = item
+                lookup.add(item)
 
     def _has_expired(self, item: Document) -> bool:
         default = self.definition.get("defaultTtl")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from broker.devstack.cosmos.errors import CosmosError
 from broker.devstack.cosmos.standin import documents
+from broker.devstack.processes.errors import ServerError
 
 
 class Journal:
@@ -23,13 +23,14 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Opens the file, made when it is missing, and removes what a kill has cut off."""
         self._path = path
+        self._end = 0
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Returns what was written.
 
         Raises:
-            CosmosError: The file is damaged before its end.
+            ServerError: The file is damaged before its end.
         """
         content = self._path.read_bytes()
         good = 0
@@ -38,19 +39,27 @@ class Journal:
             entry = _read(content[good:end]) if end >= 0 else None
             if entry is None:
                 if end >= 0 and end + 1 < len(content):
-                    raise CosmosError(f"{self._path} is damaged at byte {good}")
+                    raise ServerError(f"{self._path} is damaged at byte {good}")
                 os.ftruncate(self._file, good)
                 return
             yield entry
-            good = end + 1
+            good = self._end = end + 1
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Writes an entry, and returns when it is on the disk."""
+        """Writes an entry, and returns when it is on the disk.
+
+        Raises:
+            OSError: It is not: the disk is full, say. What is there of it counts for nothing.
+        """
         content = documents.written(entry)
         line = b"%08x %s\n" % (zlib.crc32(content), content)
-        while line:
-            line = line[os.write(self._file, line) :]
+        left = line
+        # Away with what is there of an entry that failed: nothing can follow it.
+        os.ftruncate(self._file, self._end)
+        while left:
+            left = left[os.write(self._file, left) :]
         os.fsync(self._file)
+        self._end += len(line)
 
     def close(self) -> None:
         """Lets go of the file."""

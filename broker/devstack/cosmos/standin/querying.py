@@ -14,6 +14,7 @@ from broker.devstack.cosmos.standin.container import Container
 from broker.devstack.cosmos.standin.protocol import CONTINUATION, PAGE_SIZE
 from broker.devstack.cosmos.standin.refusals import invalid
 from broker.devstack.cosmos.standin.sql.evaluation import Scope
+from broker.devstack.cosmos.standin.sql.narrowing import narrowed
 from broker.devstack.cosmos.standin.sql.ordering import Place, Sequence
 from broker.devstack.cosmos.standin.sql.parser import parse
 from broker.devstack.cosmos.standin.sql.selection import Results, is_aggregate, selected
@@ -58,7 +59,8 @@ def answer(container: Container, partition: str, call: Call, items_max: int) -> 
     seal = _seal(container, partition, body)
     begun = Progress(None, scope.number(query.offset) or 0, scope.number(query.limit))
     progress = _continued(call.headers.get(CONTINUATION, ""), seal) or begun
-    results = selected(query, scope, container.items(partition))
+    among = narrowed(query.where, scope, container.lookup(partition).find)
+    results = selected(query, scope, container.items(partition, among))
     size = _page_size(call)
     if items_max >= 0 and not is_aggregate(query):
         size = min(size, items_max)
@@ -110,7 +112,7 @@ def _page_size(call: Call) -> int:
     given = call.headers.get(PAGE_SIZE, "-1")
     if given == "-1":
         return PAGE_ITEMS
-    if not given.isdigit() or not 1 <= int(given) <= PAGE_ITEMS_MAX:
+    if not (given.isascii() and given.isdigit()) or not 1 <= int(given) <= PAGE_ITEMS_MAX:
         raise invalid(f"{PAGE_SIZE} is neither -1 nor 1 to {PAGE_ITEMS_MAX}")
     return int(given)
 

@@ -16,6 +16,7 @@ from broker.devstack.cosmos.standin.ledger import Ledger
 from broker.devstack.cosmos.standin.refusals import CODES, RefusalError, invalid, too_large
 from broker.devstack.cosmos.standin.script import Script
 from broker.devstack.cosmos.standin.service import Service
+from broker.devstack.cosmos.standin.traffic import Traffic
 
 _NO_FAULT = Fault()
 
@@ -23,11 +24,12 @@ _NO_FAULT = Fault()
 class Transport:
     """Answers HTTP requests."""
 
-    def __init__(self, service: Service, script: Script, ledger: Ledger) -> None:
+    def __init__(self, service: Service, script: Script, ledger: Ledger, traffic: Traffic) -> None:
         """Serves a service, with the faults of a script, and notes requests in a ledger."""
         self._service = service
         self._script = script
         self._ledger = ledger
+        self._traffic = traffic
 
     def application(self) -> web.Application:
         """Returns the application to run."""
@@ -36,6 +38,10 @@ class Transport:
         return application
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        with self._traffic.entered():
+            return await self._respond(request)
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
         try:
             call = await _call(request)
         except RefusalError as refusal:
@@ -58,6 +64,7 @@ class Transport:
 
     async def _answer(self, call: Call, kind: str, fault: Fault) -> Reply:
         """Answers as a fault wants it; with no fault, as the service does."""
+        await self._traffic.passed(kind)
         await asyncio.sleep(fault.delay_ms / 1000)
         reply = Reply(500)
         if not fault.prevents:

@@ -45,8 +45,31 @@ RETURN (string_to_array(search_text, U&'\2001'))
 """
 
 
+CHANGE_KINDS = (
+    "created",
+    "updated",
+    "proposal_created",
+    "proposal_rejected",
+    "proposal_promoted",
+    "decision_archived",
+    "decision_approved",
+    "decision_restored",
+    "decision_superseded",
+    "imported",
+    "archived",
+    "unarchived",
+    "approved",
+    "rejected",
+    "reopened",
+    "reinforced",
+    "forgotten",
+    "superseded",
+)
+
+
 def upgrade() -> None:
     """Apply it. There is no way back."""
+    know_superseded_memories()
     create_entries()
     create_vectors()
     op.execute(TAGS_OF)
@@ -68,6 +91,14 @@ def time(name: str, *, null: bool = False) -> sa.Column[Any]:
 
 def texts(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, postgresql.ARRAY(sa.Text(collation="C")), nullable=null)
+
+
+def know_superseded_memories() -> None:
+    listed = ", ".join(f"'{kind}'" for kind in CHANGE_KINDS)
+    for table in ("records", "revisions"):
+        name = f"{table}_change_kind_known"
+        op.drop_constraint(name, table, schema=SCHEMA)
+        op.create_check_constraint(name, table, f"change_kind IN ({listed})", schema=SCHEMA)
 
 
 def create_entries() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from broker.devstack.cosmos.standin.refusals import invalid
 from broker.devstack.cosmos.standin.sql.cursor import Cursor
 from broker.devstack.cosmos.standin.sql.functions import ARGUMENTS
@@ -30,6 +32,7 @@ _CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None, "UNDEFINED": UNDEFINED
 _SIGNS = ("=", "!=", "<=", ">=", "<", ">")
 
 
+@lru_cache(256)
 def parse(query: str) -> Query:
     """Reads a query.
 
