@@ -178,11 +178,10 @@ def _recalled(row: asyncpg.Record) -> Recalled:
     )
 
 
-def _match(record_id: str, counts: list[int | None], length: int) -> Match:
-    held = tuple(count for count in counts if count is not None)
-    if len(held) < len(counts):
+def _match(record_id: str, counts: list[int], length: int) -> Match:
+    if None in counts:
         raise StoredDataInvalidError("a stored entry has a term without its count")
-    return Match(record_id, held, length)
+    return Match(record_id, tuple(counts), length)
 
 
 # -------------------- entries that are built later

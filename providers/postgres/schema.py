@@ -339,6 +339,7 @@ RECALL_ENTRIES = Table(
         *_searched("ucs_basic", "tenant_id", "project_id", "agent_id"),
         "terms",
         postgresql_using="gin",
+        postgresql_with={"gin_pending_list_limit": 64},
     ),
     Index(
         "recall_entries_bare",

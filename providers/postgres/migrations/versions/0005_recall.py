@@ -166,6 +166,8 @@ def create_indexes() -> None:
     op.execute(
         f"CREATE INDEX recall_entries_terms ON memory.recall_entries"
         f" USING gin ({collated('ucs_basic', *scope)}, terms)"
+        # What is not in the index yet is walked through by each look-up: let it be little.
+        " WITH (gin_pending_list_limit = 64)"
     )
     keys = collated("POSIX", "tenant_id", "project_id", "record_id")
     op.execute(
