@@ -106,10 +106,10 @@ MUTANTS = (
     ),
     Mutant(
         name="an old vector stays with a new entry",
-        file="providers/cosmos/commit.py",
-        right="kept = {} if before is None or put.entry is not None else entries.carried(before)",
-        wrong="kept = {} if before is None else entries.carried(before)",
-        tests=(f"{RECALL}_vectors-vector_never_stale_after_edit]",),
+        file="providers/cosmos/index.py",
+        right="name not in entries.NAMES",
+        wrong='name != "terms"',
+        tests=(f"{RECALL}_vectors-vectors_can_be_built_later]",),
     ),
     Mutant(
         name="an entry is put for a head that has moved on",

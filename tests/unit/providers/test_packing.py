@@ -1,7 +1,7 @@
 """Terms as one text: each is found as it is, and nothing else is."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from providers.entries import RECORD_TERMS_MAX
@@ -12,9 +12,12 @@ TERM = st.text(
 )
 # Few letters, so that terms begin each other and are each other's ends.
 ALIKE = st.text("ab \u0301\u00e4\U0001f600", min_size=1, max_size=4)
+# However busy the machine is.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COUNTS = st.dictionaries(TERM | ALIKE, st.integers(1, 2**31 - 1), max_size=30)
 
 
+@PATIENT
 @given(counts=COUNTS, others=st.lists(TERM | ALIKE, max_size=10))
 def test_every_term_is_found_with_its_count(counts: dict[str, int], others: list[str]) -> None:
     """000-02: in the order asked for, and what is not there occurs no time."""
@@ -22,6 +25,7 @@ def test_every_term_is_found_with_its_count(counts: dict[str, int], others: list
     assert counts_of(pack_terms(counts), asked) == tuple(counts.get(term, 0) for term in asked)
 
 
+@PATIENT
 @given(counts=COUNTS)
 def test_order_makes_no_other_text(counts: dict[str, int]) -> None:
     assert pack_terms(dict(reversed(counts.items()))) == pack_terms(counts)
