@@ -162,11 +162,11 @@ class IMemoryProvider(ABC):
         - C-15. A write set that breaks the limits below or its own rules raises
           WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of
           history beside them, 100 claims, releases, absences and tombstones together, 4 MiB of
-          text in UTF-8. Without history, which only imports have, more than 640 KiB or 192 tags in
-          the heads together raises WriteSetTooLargeError before anything is sent; their texts,
-          tags and facets are measured as JSON, each string with its quotes. Where a store takes
-          less in one piece, as its harness declares, more than that raises WriteSetTooLargeError
-          before anything is written.
+          text in UTF-8. Without history, which only imports have, more than two heads together
+          with more than 384 KiB or 192 tags raise WriteSetTooLargeError before anything is sent;
+          their texts, tags and facets are measured as JSON, each string with its quotes. Where a
+          store takes less in one piece, as its harness declares, more than that raises
+          WriteSetTooLargeError before anything is written.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
         - C-17. An effect's receipt id is new in its project: one that exists gives AlreadyExists

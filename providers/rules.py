@@ -31,10 +31,12 @@ REVISIONS_MAX = 500
 KEYS_MAX = 100
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 OUTCOME_BYTES_MAX = 1024
-PLAIN_BYTES_MAX = 640 * 1024
-"""Of the heads' revisions as JSON, in a write set without history: room for any two records."""
-PLAIN_TAGS_MAX = 192
-"""Of the heads together, in a write set without history: room for those of any six records."""
+PAIR = 2
+"""Heads that a write set without history may put whatever their size; more are bounded together."""
+TOGETHER_BYTES_MAX = 384 * 1024
+"""Of their revisions as JSON: twelve records of 32 KiB each."""
+TOGETHER_TAGS_MAX = 192
+"""Of theirs together: twelve records with 16 each."""
 CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -52,15 +54,15 @@ def check(write_set: WriteSet) -> None:
 
     Raises:
         WriteSetInvalidError: It does. Not retryable.
-        WriteSetTooLargeError: It has no history and brings more than is written at once. Not
+        WriteSetTooLargeError: It has no history and puts more than is written at once. Not
             retryable: less may fit.
     """
     _check_counts(write_set)
     _check_receipt(write_set.receipt)
     _check_keys(write_set)
     _check_heads(write_set)
-    if not write_set.history:
-        _check_plain([put.record.current for put in write_set.heads])
+    if len(write_set.heads) > PAIR and not write_set.history:
+        _check_together([put.record.current for put in write_set.heads])
     if write_set.effect is not None:
         _require(write_set.effect.sequence >= 1, "an effect's sequence counts from 1")
         _check_time(write_set.effect.accept_time)
@@ -171,17 +173,17 @@ def _check_counts(write_set: WriteSet) -> None:
     _require(keys <= KEYS_MAX, f"at most {KEYS_MAX} keys")
 
 
-def _check_plain(revisions: Sequence[Revision]) -> None:
+def _check_together(revisions: Sequence[Revision]) -> None:
     """Refuse what would hold up everybody else; an import may, and only an import has history."""
     tags = sum(len(each.content.tags) for each in revisions)
-    if tags > PLAIN_TAGS_MAX:
-        raise WriteSetTooLargeError(f"heads: {tags} tags, at most {PLAIN_TAGS_MAX}")
+    if tags > TOGETHER_TAGS_MAX:
+        raise WriteSetTooLargeError(f"heads: {tags} tags, at most {TOGETHER_TAGS_MAX}")
     try:
         size = sum(map(_json_size, revisions))
     except TypeError:
         raise WriteSetInvalidError("a revision holds something that is not JSON") from None
-    if size > PLAIN_BYTES_MAX:
-        raise WriteSetTooLargeError(f"heads: {size} bytes as JSON, at most {PLAIN_BYTES_MAX}")
+    if size > TOGETHER_BYTES_MAX:
+        raise WriteSetTooLargeError(f"heads: {size} bytes as JSON, at most {TOGETHER_BYTES_MAX}")
 
 
 def _json_size(revision: Revision) -> int:

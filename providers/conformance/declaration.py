@@ -64,7 +64,7 @@ class Sizes:
         heads: Heads with a receipt, and nothing else.
         history: Revisions below one head.
         keys: Claims, releases, absences and tombstones together, with one head.
-        text_bytes: UTF-8 of the content of all, with history.
+        text_bytes: UTF-8 of the content of all, where there is history.
         record_bytes: UTF-8 of the content of one.
     """
 
@@ -72,7 +72,7 @@ class Sizes:
     history: int = 500
     keys: int = 100
     text_bytes: int = 4 * 1024 * 1024
-    record_bytes: int = 512 * 1024
+    record_bytes: int = 3_355_444
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -169,11 +169,13 @@ def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[
         "forget": forgotten,
         "batch of 12": lambda: batch(said()),
         "batch of 12, 16 tags of 64": lambda: batch(said(tags=16, length=64)),
-        "batch of 12, 13,000 emoji": lambda: batch(said(RAINBOW * 13_000)),
-        "batch of 12, 8,900 control": lambda: batch(said(CONTROL * 8_900)),
+        "batch of 12, 7,900 emoji": lambda: batch(said(RAINBOW * 7_900)),
+        "batch of 12, 5,200 control": lambda: batch(said(CONTROL * 5_200)),
         "reinforce 12": lambda: reinforced(said()),
         "reinforce 12, 16 tags of 64": lambda: reinforced(said(tags=16, length=64)),
-        "reinforce 12, 13,000 emoji": lambda: reinforced(said(RAINBOW * 13_000)),
+        "reinforce 12, 7,700 emoji, 16 tags of 64": lambda: reinforced(
+            said(RAINBOW * 7_700, tags=16, length=64)
+        ),
         "import, 25 x 20 ASCII": lambda: imported("x"),
         "import, 25 x 20 CJK": lambda: imported(CJK),
         "import, 25 x 20 emoji": lambda: imported(RAINBOW),
