@@ -307,7 +307,11 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     Mutant(
         name="Redis leaves a memory where it stood by its old entry",
         file="providers/redis/commit.lua",
-        right="    if was_one then\n        later('ZREM', 'indexed', member_of(record_id, before))\n    end\n",
+        right=(
+            "    if was_one then\n"
+            "        later('ZREM', 'indexed', member_of(record_id, before))\n"
+            "    end\n"
+        ),
         wrong="",
         tests=(f"{LAWS}[redis-recall_index-unindexed_are_listed_in_pages]",),
     ),

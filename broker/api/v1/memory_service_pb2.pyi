@@ -707,7 +707,7 @@ class RecallResponse(_message.Message):
     ARMS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___Recollection]:
-        """The best first."""
+        """Those of higher origin first, then those that fit better."""
 
     @_builtins.property
     def arms(self) -> _containers.RepeatedCompositeFieldContainer[Global___ArmReport]:

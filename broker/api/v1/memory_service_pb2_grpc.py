@@ -92,15 +92,16 @@ class MemoryServiceServicer:
 
     def BatchRemember(self, request, context):
         """Takes up to 12 memories in, one after the other by the rules of Remember, earlier ones counting for later ones; all
-        of them are written or none. Deadline 10 s. Errors: as Remember.
+        of them are written or none. What is written is together at most 384 KiB as JSON with 192 tags, the memories that give
+        way included (WRITE_TOO_LARGE). Deadline 10 s. Errors: as Remember.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Recall(self, request, context):
-        """Finds memories of one agent by a query, the best first: by words (BM25), by meaning where vectors are to be had, or
-        by both. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
+        """Finds the memories of one agent that fit a query best: by words (BM25), by meaning where vectors are to be had, or by
+        both. Of those, the ones of higher origin come first, then those that fit better. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
         asked for. Deadline 20 s. Errors: RECALL_SCOPE_TOO_LARGE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -51,11 +51,12 @@ class MemoryServiceStub:
     """
     BatchRemember: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.BatchRememberRequest, _memory_service_pb2.BatchRememberResponse]
     """Takes up to 12 memories in, one after the other by the rules of Remember, earlier ones counting for later ones; all
-    of them are written or none. Deadline 10 s. Errors: as Remember.
+    of them are written or none. What is written is together at most 384 KiB as JSON with 192 tags, the memories that give
+    way included (WRITE_TOO_LARGE). Deadline 10 s. Errors: as Remember.
     """
     Recall: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecallRequest, _memory_service_pb2.RecallResponse]
-    """Finds memories of one agent by a query, the best first: by words (BM25), by meaning where vectors are to be had, or
-    by both. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
+    """Finds the memories of one agent that fit a query best: by words (BM25), by meaning where vectors are to be had, or by
+    both. Of those, the ones of higher origin come first, then those that fit better. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
     asked for. Deadline 20 s. Errors: RECALL_SCOPE_TOO_LARGE.
     """
     RecallByTags: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RecallByTagsRequest, _memory_service_pb2.RecallByTagsResponse]
@@ -92,11 +93,12 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     BatchRemember: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.BatchRememberRequest, _memory_service_pb2.BatchRememberResponse]  # type: ignore[assignment]
     """Takes up to 12 memories in, one after the other by the rules of Remember, earlier ones counting for later ones; all
-    of them are written or none. Deadline 10 s. Errors: as Remember.
+    of them are written or none. What is written is together at most 384 KiB as JSON with 192 tags, the memories that give
+    way included (WRITE_TOO_LARGE). Deadline 10 s. Errors: as Remember.
     """
     Recall: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecallRequest, _memory_service_pb2.RecallResponse]  # type: ignore[assignment]
-    """Finds memories of one agent by a query, the best first: by words (BM25), by meaning where vectors are to be had, or
-    by both. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
+    """Finds the memories of one agent that fit a query best: by words (BM25), by meaning where vectors are to be had, or by
+    both. Of those, the ones of higher origin come first, then those that fit better. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
     asked for. Deadline 20 s. Errors: RECALL_SCOPE_TOO_LARGE.
     """
     RecallByTags: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RecallByTagsRequest, _memory_service_pb2.RecallByTagsResponse]  # type: ignore[assignment]
@@ -142,7 +144,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.BatchRememberResponse, _abc.Awaitable[_memory_service_pb2.BatchRememberResponse]]:
         """Takes up to 12 memories in, one after the other by the rules of Remember, earlier ones counting for later ones; all
-        of them are written or none. Deadline 10 s. Errors: as Remember.
+        of them are written or none. What is written is together at most 384 KiB as JSON with 192 tags, the memories that give
+        way included (WRITE_TOO_LARGE). Deadline 10 s. Errors: as Remember.
         """
 
     @_abc_1.abstractmethod
@@ -151,8 +154,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.RecallRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RecallResponse, _abc.Awaitable[_memory_service_pb2.RecallResponse]]:
-        """Finds memories of one agent by a query, the best first: by words (BM25), by meaning where vectors are to be had, or
-        by both. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
+        """Finds the memories of one agent that fit a query best: by words (BM25), by meaning where vectors are to be had, or by
+        both. Of those, the ones of higher origin come first, then those that fit better. What is rejected, archived, forgotten, expired or superseded is never found, but for the superseded that is
         asked for. Deadline 20 s. Errors: RECALL_SCOPE_TOO_LARGE.
         """
 
