@@ -307,13 +307,9 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     Mutant(
         name="Redis leaves a memory where it stood by its old entry",
         file="providers/redis/commit.lua",
-        right=(
-            "    if was_one then\n"
-            "        later('ZREM', 'indexed', member_of(record_id, before))\n"
-            "    end\n"
-        ),
-        wrong="",
-        tests=(f"{LAWS}[redis-recall_index-unindexed_are_listed_in_pages]",),
+        right="    if was_one then\n",
+        wrong="    if not record_id then\n",
+        tests=(f"{HERE}test_redis_recall.py::test_who_lacks_an_entry_is_told_while_it_does",),
     ),
     Mutant(
         name="Redis puts an entry for a head that moved on",

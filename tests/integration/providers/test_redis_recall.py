@@ -9,6 +9,7 @@ from broker.devstack.redis import Flavour
 from providers.conformance import specimens
 from providers.conformance.recall_steps import (
     Remembered,
+    followed,
     index,
     matched,
     near,
@@ -231,3 +232,16 @@ async def test_an_entry_can_be_put_again(
             lacking = await unindexed(provider, project, vector_model=model)
             assert len(lacking) == (model != f"m{number}")
     assert await unindexed(provider, project) == ()
+
+
+async def test_who_lacks_an_entry_is_told_while_it_does(
+    filled: RedisBackend, provider: RedisMemoryProvider
+) -> None:
+    """000-01, 001-11: no more once a commit brings one, or the memory is forgotten."""
+    project = ProjectKey("t1", "lacking")
+    put, gone, left = (specimens.memory(name) for name in ("put", "gone", "left"))
+    assert await provider.commit(specimens.create(project, put, gone, left), timeout=SECONDS)
+    assert await unindexed(provider, project) == (gone, left, put)
+    await followed(provider, project, put, entry=specimens.entry("java"))
+    await followed(provider, project, gone, state=State.FORGOTTEN)
+    assert await unindexed(provider, project) == (left,)
