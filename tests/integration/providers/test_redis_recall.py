@@ -240,7 +240,8 @@ async def test_who_lacks_an_entry_is_told_while_it_does(
     """000-01, 001-11: no more once a commit brings one, or the memory is forgotten."""
     project = ProjectKey("t1", "lacking")
     put, gone, left = (specimens.memory(name) for name in ("put", "gone", "left"))
-    assert await provider.commit(specimens.create(project, put, gone, left), timeout=SECONDS)
+    created = specimens.create(project, put, gone, left)
+    assert await provider.commit(created, timeout=SECONDS) == Committed()
     assert await unindexed(provider, project) == (gone, left, put)
     await followed(provider, project, put, entry=specimens.entry("java"))
     await followed(provider, project, gone, state=State.FORGOTTEN)
