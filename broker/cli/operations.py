@@ -1,5 +1,6 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +83,7 @@ async def init_resource(
 
     With ``if_absent`` a marker that says the same already is accepted.
     """
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # its advice hides our one line
     try:
         with _reaching(dsn):
             await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
