@@ -23,8 +23,13 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from providers.entries import DIMENSION_MAX, MODEL_LENGTH_MAX
+
 SECRET_BYTES_MAX: Final = 8 * 1024
 WORKERS_MAX: Final = 64
+
+_SECRETS: Final = (("store", "dsn"), ("embeddings", "key"))
+"""Settings that may stand in a file of their own: the section and the name of each."""
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:-]{1,256}$")]
 Algorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
@@ -171,6 +176,53 @@ class ContextSettings(_Frozen):
     """Tokens of 4 characters that the whole text may have."""
 
 
+class NoEmbeddingsSettings(_Frozen):
+    """No vectors: recall is by words alone."""
+
+    provider: Literal["none"] = "none"
+
+
+class LocalEmbeddingsSettings(_Frozen):
+    """The model in the broker's own process. Needs the extra ``embeddings``."""
+
+    provider: Literal["local"]
+
+
+class HttpEmbeddingsSettings(_Frozen):
+    """An endpoint that speaks as OpenAI's does."""
+
+    provider: Literal["http"]
+    endpoint: str
+    """``https://…``, without the ``/embeddings`` that is put after it."""
+    model: Annotated[str, StringConstraints(min_length=1, max_length=MODEL_LENGTH_MAX)]
+    """Asked for, and kept with every vector: another model needs another name."""
+    dimension: Annotated[int, Field(ge=1, le=DIMENSION_MAX)]
+    """How many numbers its vectors have. Others are refused."""
+    tenants: tuple[Identifier, ...] = ()
+    """The tenants whose texts may be sent there; restricted ones never are."""
+    key: SecretStr | None = None
+    """Sent as a bearer token. Given here or by ``key_file``, or not at all."""
+    key_file: Path | None = None
+    """The file that holds ``key``. Read once, at start."""
+    ca_file: Path | None = None
+    """PEM of the authorities to trust; absent: those of the system."""
+    allow_loopback: bool = False
+    """Whether the endpoint may be on this machine."""
+    timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 2.0
+    """The most one request may take."""
+    code_points_max: Annotated[int, Field(ge=1, le=40_000)] = 8_000
+    """How much of a text is sent; the rest counts for nothing. Models refuse what is too long."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_key(cls, given: Any) -> Any:
+        file = given.get("key_file")
+        return given if file is None else _with_secrets(given, {"key": file})
+
+
+EmbeddingsSettings = NoEmbeddingsSettings | LocalEmbeddingsSettings | HttpEmbeddingsSettings
+
+
 class Settings(BaseSettings):
     """Everything the broker is configured with."""
 
@@ -187,6 +239,9 @@ class Settings(BaseSettings):
     owner: OwnerSettings
     events: EventsSettings
     context: ContextSettings = ContextSettings()
+    embeddings: Annotated[EmbeddingsSettings, Field(discriminator="provider")] = (
+        NoEmbeddingsSettings()
+    )
     store: StoreSettings
     providers: Annotated[tuple[ProviderSettings, ...], Field(min_length=1)]
 
@@ -274,8 +329,9 @@ def parse_settings(text: str, *, named: str) -> Settings:
 
 
 def _give_way(found: Mapping[str, Any]) -> None:
-    """Let the address of the store in the environment win over the other form in the file."""
-    store = found.get("store")
-    for name, other in (("DSN", "dsn_file"), ("DSN_FILE", "dsn")):
-        if isinstance(store, dict) and os.environ.get(f"BROKER_STORE__{name}"):
-            store.pop(other, None)
+    """Let a secret of the environment win over its other form in the file."""
+    for section, name in _SECRETS:
+        table = found.get(section)
+        for given, other in ((name, f"{name}_file"), (f"{name}_file", name)):
+            if isinstance(table, dict) and os.environ.get(f"BROKER_{section}__{given}".upper()):
+                table.pop(other, None)

@@ -46,8 +46,10 @@ class PeerSettings:
             raise ValueError("plaintext and certificates exclude each other")
 
 
-def open_channel(settings: PeerSettings) -> aio.Channel:
-    """Open the channel: one connection that all calls share, no proxy, no configured retries.
+def open_channel(settings: PeerSettings, *, service_config: str | None = None) -> aio.Channel:
+    """Open the channel: one connection that all calls share, no proxy, no retries.
+
+    ``service_config`` is what retries and bounds calls where that is wanted.
 
     An answer may be 256 KiB, or more where much was asked for. The channel itself takes 16 MiB:
     beyond its own limit gRPC answers with the status of an overloaded server, and the two could not
@@ -56,7 +58,7 @@ def open_channel(settings: PeerSettings) -> aio.Channel:
     Raises:
         OSError: a certificate file cannot be read.
     """
-    options = [
+    options: list[tuple[str, int | str]] = [
         ("grpc.max_metadata_size", METADATA_BYTES),
         ("grpc.absolute_max_metadata_size", METADATA_BYTES),
         ("grpc.max_receive_message_length", RECEIVE_BYTES_MAX),
@@ -69,6 +71,8 @@ def open_channel(settings: PeerSettings) -> aio.Channel:
         ("grpc.min_reconnect_backoff_ms", 1_000),
         ("grpc.max_reconnect_backoff_ms", 5_000),
     ]
+    if service_config is not None:
+        options.append(("grpc.service_config", service_config))
     if settings.plaintext_loopback:
         return aio.insecure_channel(settings.address, options=options)
     credentials = grpc.ssl_channel_credentials(

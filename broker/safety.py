@@ -1,18 +1,31 @@
 """Refuses settings that are unsafe to serve with, before anything is opened."""
 
 import ipaddress
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from broker import certificates as pem
 from broker.certificates import CertificateError
-from broker.config import IssuerSettings, PeerSettings, ServerSettings, Settings
+from broker.config import (
+    EmbeddingsSettings,
+    HttpEmbeddingsSettings,
+    IssuerSettings,
+    PeerSettings,
+    ServerSettings,
+    Settings,
+)
+from broker.embeddings.addresses import refusal
 from providers.address import fault
 
 DEV_ISSUER: Final = "https://dev.invalid"
 PORT_MAX: Final = 65_535
+
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
 class UnsafeConfigurationError(Exception):
@@ -30,6 +43,7 @@ def verify(settings: Settings, *, development: bool) -> None:
         _verify_issuer(issuer, development=development)
     _verify_peer("owner", settings.owner, development=development)
     _verify_peer("events", settings.events, development=development)
+    _verify_embeddings(settings.embeddings)
     verify_dsn("store.dsn", settings.store.dsn.get_secret_value())
     ids = [provider.provider_id for provider in settings.providers]
     if len(ids) != len(set(ids)):
@@ -117,6 +131,36 @@ def _verify_peer(name: str, peer: PeerSettings, *, development: bool) -> None:
     authorities = f"{name}.root_certificates_file"
     _verify_file(authorities, pem.check_bundle, peer.root_certificates_file)
     _verify_pair(f"{name}.client", peer.client_certificate_file, peer.client_key_file)
+
+
+def _verify_embeddings(given: EmbeddingsSettings) -> None:
+    if not isinstance(given, HttpEmbeddingsSettings):
+        return
+    if why := _endpoint_fault(given.endpoint, allow_loopback=given.allow_loopback):
+        raise UnsafeConfigurationError(f"embeddings.endpoint {why}")
+    if given.key is not None and not _KEY.fullmatch(given.key.get_secret_value()):
+        raise UnsafeConfigurationError(
+            "embeddings.key must be printable ASCII without spaces, at most 4,096 characters"
+        )
+    _verify_file("embeddings.ca_file", pem.check_bundle, given.ca_file)
+
+
+def _endpoint_fault(endpoint: str, *, allow_loopback: bool) -> str | None:
+    """Say what is wrong; the addresses of a name are looked at when it is called."""
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "must be an https URL"
+    if parts.scheme != "https" or not host or not _PRINTABLE.fullmatch(endpoint):
+        return "must be an https URL"
+    if "@" in parts.netloc or "?" in endpoint or "#" in endpoint:
+        return "must have no user, query or fragment"
+    try:
+        why = refusal(host, allow_loopback=allow_loopback)
+    except ValueError:  # it is a name
+        return None
+    return f"is {why}" if why else None
 
 
 def verify_dsn(name: str, dsn: str) -> None:

@@ -35,6 +35,7 @@ from broker.config import (
 from broker.context.limits import ContextLimits
 from broker.effects.client import EventsClient
 from broker.effects.relay import Relay
+from broker.openings import open_embeddings
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
 from broker.server.admission import Admission
@@ -45,6 +46,7 @@ from broker.server.context_servicer import context_service
 from broker.server.discovery_servicer import discovery_service
 from broker.server.effect_servicer import EffectPorts, effect_service
 from broker.server.interceptors import EdgeInterceptor
+from broker.server.memory_servicer import MemoryPorts, memory_service
 from broker.server.proposal_servicer import proposal_service
 from broker.server.record_servicer import RecordPorts, record_service
 from broker.server.transfer_servicer import transfer_service
@@ -52,14 +54,19 @@ from broker.services.access import AccessPath
 from broker.services.bindings import BindingReads
 from broker.services.contexts import Contexts
 from broker.services.effects import Effects, UnscopedEffectReads
+from broker.services.entries import Entries
+from broker.services.forgetting import Forgetting
 from broker.services.gate import Gate
 from broker.services.head_writer import HeadWriter
+from broker.services.memories import Memories
 from broker.services.project_search import ProjectSearch
 from broker.services.proposals import Proposals
+from broker.services.recollections import Recollections
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
 from broker.services.record_writes import RecordWrites
+from broker.services.reindexing import Reindexing
 from broker.services.transfers import Transfers
 from broker.store.compilations import PostgresCompilationLog
 from broker.store.pins import PostgresPinStore
@@ -73,6 +80,10 @@ from providers.registry import adapter
 DELIVERIES_MAX: Final = 128
 """Deliveries of a process that run at once; they hold no place among the running calls."""
 DELIVERIES_WAITING_MAX: Final = 1_024
+
+
+REINDEX_START_S: Final = 30.0
+"""Seconds that a provider may take to say what it can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +118,14 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         catalog = Catalog(entries)
         verifier = _verifier(settings.issuers, stack)
         authority, pins = _authority(settings.owner, metrics, stack), PostgresPinStore(engine)
-        access = AccessPath(authority, Binder(catalog, pins))
+        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
+        access = AccessPath(authority, Binder(catalog, pins), makers)
         stack.push_async_callback(access.drain)
         relay = _relay(settings.events, metrics, stack)
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),
+            _memory_service(access, makers),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
             _context_service(access, engine, settings.context),
             discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog), Gate())),
@@ -131,6 +144,28 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         stack.push_async_callback(server.drain, settings.server.drain_seconds)
         await stack.enter_async_context(readiness.watched(partial(_tell, server, part)))
         yield f"{part.listen.rpartition(':')[0]}:{port}"
+
+
+@asynccontextmanager
+async def reindexing(settings: Settings, provider_id: str) -> AsyncIterator[Reindexing]:
+    """Open what makes entries for the memories of one provider; nothing is served.
+
+    Raises:
+        ConfigurationError: no provider has this id, it cannot recall, or a setting does not fit.
+        ProviderError: the live resource cannot be reached, or is not fit.
+    """
+    given = next((each for each in settings.providers if each.provider_id == provider_id), None)
+    if given is None:
+        raise ConfigurationError(f"providers: none has the id {provider_id}")
+    async with AsyncExitStack() as stack:
+        metrics = Metrics()
+        provider = _entry(given, metrics, stack).provider
+        makers = Entries(open_embeddings(settings.embeddings, metrics, stack))
+        live = await provider.negotiate(timeout=REINDEX_START_S)
+        if Capability.RECALL not in live.capabilities:
+            raise ConfigurationError(f"providers: {provider_id}: {live.absent[Capability.RECALL]}")
+        vectors = Capability.VECTORS in live.capabilities
+        yield Reindexing(provider, makers, vectors=vectors)
 
 
 def _tell(server: EdgeServer, part: Part, look: Look) -> None:
@@ -305,6 +340,16 @@ def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService
         binding_service(BindingReads(access, catalog)),
         transfer_service(Transfers(access, SystemClock(), _new_id, written_bundle)),
     ]
+
+
+def _memory_service(access: AccessPath, makers: Entries) -> ServedService:
+    writer = _writer(access)
+    ports = MemoryPorts(
+        remembering=Memories(access, writer, makers),
+        recalling=Recollections(access, SystemClock(), makers),
+        forgetting=Forgetting(access, writer),
+    )
+    return memory_service(ports)
 
 
 def _new_id() -> str:

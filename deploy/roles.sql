@@ -17,3 +17,7 @@ GRANT pg_read_all_data TO broker_backup;
 CREATE DATABASE knowledge OWNER broker_migrator TEMPLATE template0 ENCODING 'UTF8';
 REVOKE ALL ON DATABASE knowledge FROM PUBLIC;
 GRANT CONNECT ON DATABASE knowledge TO broker_runtime, broker_backup;
+
+-- Where pgvector is installed, memories are recalled by vectors too. Creating it is for a superuser.
+\connect knowledge
+SELECT 'CREATE EXTENSION IF NOT EXISTS vector' FROM pg_available_extensions WHERE name = 'vector' \gexec

@@ -13,13 +13,22 @@ class Capability(StrEnum):
     PROMOTE = "memory.proposals.promote"
     COMPOSE = "memory.context.compose"
     DELIVERY = "memory.accepted-effects.delivery"
+    RECALL = "memory.records.recall"
+    VECTORS = "memory.records.recall.vectors"
 
 
-ORIGINAL_SIX = frozenset(Capability) - {Capability.DELIVERY}
+ORIGINAL_SIX = frozenset(Capability) - {
+    Capability.DELIVERY,
+    Capability.RECALL,
+    Capability.VECTORS,
+}
 """The set of the first catalogs.
 
 A selection that advertises and requires exactly it stays valid for ever.
 """
 
-EARLIER_SETS: tuple[frozenset[Capability], ...] = (ORIGINAL_SIX,)
+EARLIER_SETS: tuple[frozenset[Capability], ...] = (
+    ORIGINAL_SIX,
+    ORIGINAL_SIX | {Capability.DELIVERY},
+)
 """Every set that a later catalog extended, oldest first."""

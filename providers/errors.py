@@ -84,10 +84,23 @@ class WriteSetInvalidError(ProviderError):
 
 
 class WriteSetTooLargeError(ProviderError):
-    """The write set is as the contract wants it, and more than the store takes in one piece.
+    """The write set keeps its rules, and is more than is written, or the store takes, at once.
 
     Nothing was written. Not retryable: less at once may fit.
     """
+
+
+class RecallScopeTooLargeError(ProviderError):
+    """The agent has more memories than this resource looks through at once.
+
+    Not retryable before there are fewer. Nothing was left out in silence.
+    """
+
+    def __init__(self, *, limit: int, observed: int) -> None:
+        """Keep how many it looks through, and how many there are at least."""
+        super().__init__(f"{observed} memories or more, at most {limit}")
+        self.limit = limit
+        self.observed = observed
 
 
 class ProviderClosedError(ProviderError):

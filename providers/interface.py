@@ -20,7 +20,7 @@ General clauses
 - G-4. ``timeout`` is in seconds and bounds the whole call, waiting for a connection included. When
   it passes before a
   write was sent the call raises ProviderTimeoutError or ProviderUnavailableError; after that
-  OutcomeUnknownError. ``commit``, ``acquire``, ``acknowledge`` and ``release`` write.
+  OutcomeUnknownError. ``commit``, ``index``, ``acquire``, ``acknowledge`` and ``release`` write.
 - G-5. Drivers' errors leave only as the types of ``errors.py``, told apart by code and never by
   text, cause chained.
 - G-6. A method of a capability that is not declared raises CapabilityMissingError and touches
@@ -53,6 +53,14 @@ from providers.deliveries import (
 from providers.errors import CapabilityMissingError
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -154,8 +162,11 @@ class IMemoryProvider(ABC):
         - C-15. A write set that breaks the limits below or its own rules raises
           WriteSetInvalidError before anything is sent: at most 100 heads, 500 revisions of
           history beside them, 100 claims, releases, absences and tombstones together, 4 MiB of
-          text in UTF-8. Where a store takes less in one piece, as its harness declares, more than
-          that raises WriteSetTooLargeError before anything is written.
+          text in UTF-8. Without history, which only imports have, more than two heads together
+          with more than 384 KiB or 192 tags raise WriteSetTooLargeError before anything is sent;
+          their texts, tags and facets are measured as JSON, each string with its quotes. Where a
+          store takes less in one piece, as its harness declares, more than that raises
+          WriteSetTooLargeError before anything is written.
         - C-16. Receipts of another project, and of another actor, never meet: the key's scope is
           (tenant, project, actor).
         - C-17. An effect's receipt id is new in its project: one that exists gives AlreadyExists
@@ -227,6 +238,68 @@ class IMemoryProvider(ABC):
         - K-6. One round trip, of one snapshot.
         """
         raise CapabilityMissingError(Capability.COMPOSE)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """Find memories by words and by a vector, with the statistics that rank them.
+
+        - Q-1. Eligible is a memory of this agent, with trust pending or approved, that is active
+          or, as ``superseded`` says, superseded; created at ``at`` or before, not invalidated and
+          not expired then: the very moment of expiry counts as expired. With ``Superseded.ALL`` the
+          time of invalidation filters nothing.
+        - Q-2. Every filter acts on every arm, before any limit. A memory without a tier counts as
+          external, without a sensitivity as internal. What others have costs no place.
+        - Q-3. ``documents``, ``length_total``, ``frequencies`` and ``unindexed`` are of all
+          memories of this agent with trust pending or approved that are active or, where superseded
+          ones are asked for, superseded: whatever else the request filters.
+        - Q-4. The terms, by frequency ascending, then by themselves byte for byte, drive as long as
+          their frequencies together are at most 2,000; the first that occurs at all always drives.
+          A match is an eligible memory with an entry that holds a driving term.
+        - Q-5. There are at most 10,000 matches: of more, those updated last, then by record id.
+          Their order means nothing.
+        - Q-6. ``nearest`` are the eligible memories with a vector of the same model and dimension,
+          by cosine descending, then by record id; the first ``nearest_max`` come. The cosine is
+          exact to 1e-4. Without the capability of vectors a request with one is refused (G-6).
+        - Q-7. A term is compared byte for byte and means itself; one that occurs nowhere has
+          frequency 0 and does not drive.
+        - Q-8. RecallScopeTooLargeError where the agent has more such memories (Q-3), with an entry
+          or without, than the resource negotiated. Nothing is left out in silence.
+        - Q-9. All of one snapshot, where the store can; a commit whose outcome was returned before
+          is seen, its entry too. One round trip; where a store walks, one for each stretch.
+        - Q-10. An entry is replaced with the head it is put with, whole: an old vector never
+          answers for new text. A head put without one keeps its own. What is no memory has none.
+          Where a store takes less in one piece (C-15), a commit that fits only without its new
+          entries leaves them out: those heads have none then, which ``unindexed`` tells.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """Return eligible memories (Q-1, Q-2), most important first.
+
+        - B-1. Order is importance descending as a number, update time descending, record id
+          ascending byte for byte; sorted before the limit. ``more`` is true exactly when something
+          was cut.
+        - B-2. In a pattern ``*`` and ``?`` are the only wildcards; every other character means
+          itself.
+        - B-3. One round trip; where a store walks, one for each stretch.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """Return memories of a project, of any state but forgotten, that have no entry.
+
+        - I-1. By record id ascending byte for byte, after ``after``; with ``vector_model`` also
+          those whose entry has no vector of that model.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """Put entries for heads that are there, and return how many were put.
+
+        - I-2. An entry is put only where a memory's head still is the revision named; no revision,
+          time or counter changes by it. It may be repeated. One that breaks a limit raises
+          WriteSetInvalidError (C-15), and none is put.
+        """
+        raise CapabilityMissingError(Capability.RECALL)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """Return whole chains of one agent, of one snapshot.

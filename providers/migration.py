@@ -28,13 +28,15 @@ class MigrationTree:
 
     ``folder`` holds ``env.py``, whose one line calls ``run_environment``, and ``versions/``.
     ``grants`` is SQL that gives the role named by the setting ``knowledge_broker.runtime_role`` its
-    rights and takes all others away. ``lock`` is any number of its own.
+    rights and takes all others away. ``lock`` is any number of its own. ``closing`` are statements
+    that end every migration, before the rights are given; each may be repeated.
     """
 
     metadata: MetaData
     folder: Path
     grants: str
     lock: int
+    closing: tuple[str, ...] = ()
 
     @property
     def schema(self) -> str:
@@ -120,6 +122,8 @@ def _migrate(connection: Connection, tree: MigrationTree, runtime_role: str) -> 
     config = configuration(tree)
     config.attributes[_CONNECTION] = connection
     command.upgrade(config, "head")
+    for statement in tree.closing:
+        connection.exec_driver_sql(statement)
     connection.execute(
         text("SELECT set_config('knowledge_broker.runtime_role', :role, true)"),
         {"role": runtime_role},

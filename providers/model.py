@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from providers.entries import RecallEntry
+
 ACTOR_FINGERPRINT_LENGTH = 64
 
 
@@ -63,6 +65,7 @@ class ChangeKind(StrEnum):
     REOPENED = "reopened"
     REINFORCED = "reinforced"
     FORGOTTEN = "forgotten"
+    SUPERSEDED = "superseded"
 
 
 class MemoryKind(StrEnum):
@@ -270,10 +273,15 @@ class IdempotencyReceipt:
 
 @dataclass(frozen=True, slots=True)
 class HeadPut:
-    """A head to put over the revision it expects; ``None``: the record must not exist (004-55)."""
+    """A head to put over the revision it expects; ``None``: the record must not exist (004-55).
+
+    ``entry`` replaces the whole entry of the head, its vector too, where there is none any more;
+    ``None`` keeps what is there. Whoever changes what a head says gives one.
+    """
 
     record: Record
     expected_revision: int | None
+    entry: RecallEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

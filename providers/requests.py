@@ -29,7 +29,8 @@ from providers.model import (
 class Negotiated:
     """What the live resource is and can do.
 
-    ``absent`` gives the reason for each capability that is not there.
+    ``absent`` gives the reason for each capability that is not there. ``recall_records_max`` is the
+    most memories of one agent that recall looks through; ``None``: as many as there are.
     """
 
     resource: ResourceIdentity
@@ -38,6 +39,7 @@ class Negotiated:
     options_revision: str
     capabilities: frozenset[Capability]
     absent: Mapping[Capability, str] = field(default_factory=dict)
+    recall_records_max: int | None = None
 
 
 # -------------------- load

@@ -4,14 +4,26 @@ Nothing here needs a store. An adapter calls ``check`` before it sends anything.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from math import isfinite
 from typing import Any
 
-from providers.errors import WriteSetInvalidError
+import orjson
+
+from providers.entries import (
+    DIMENSION_MAX,
+    FLOAT_BYTES,
+    LENGTH_MAX,
+    MODEL_LENGTH_MAX,
+    RECORD_TERMS_MAX,
+    TERM_LENGTH_MAX,
+    RecallEntry,
+    Vector,
+)
+from providers.errors import WriteSetInvalidError, WriteSetTooLargeError
 from providers.model import HeadPut, IdempotencyReceipt, MemoryFacet, Revision, WriteSet
 
 HEADS_MAX = 100
@@ -19,10 +31,17 @@ REVISIONS_MAX = 500
 KEYS_MAX = 100
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 OUTCOME_BYTES_MAX = 1024
+PAIR = 2
+"""Heads that a write set without history may put whatever their size; more are bounded together."""
+TOGETHER_BYTES_MAX = 384 * 1024
+"""Of their revisions as JSON: twelve records of 32 KiB each."""
+TOGETHER_TAGS_MAX = 192
+"""Of theirs together: twelve records with 16 each."""
 CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_TERM = re.compile(rf"[^\0-\x1f\x7f-\x9f\ud800-\udfff]{{1,{TERM_LENGTH_MAX}}}")
 
 
 def is_storable(text: str) -> bool:
@@ -35,11 +54,15 @@ def check(write_set: WriteSet) -> None:
 
     Raises:
         WriteSetInvalidError: It does. Not retryable.
+        WriteSetTooLargeError: It has no history and puts more than is written at once. Not
+            retryable: less may fit.
     """
     _check_counts(write_set)
     _check_receipt(write_set.receipt)
     _check_keys(write_set)
     _check_heads(write_set)
+    if len(write_set.heads) > PAIR and not write_set.history:
+        _check_together([put.record.current for put in write_set.heads])
     if write_set.effect is not None:
         _require(write_set.effect.sequence >= 1, "an effect's sequence counts from 1")
         _check_time(write_set.effect.accept_time)
@@ -68,6 +91,31 @@ def check_code(code: str) -> None:
     """
     _require(1 <= len(code) <= CODE_LENGTH_MAX, f"a code is 1-{CODE_LENGTH_MAX} characters")
     _require(is_storable(code), "a code holds NUL or a surrogate")
+
+
+def check_entry(entry: RecallEntry) -> None:
+    """Refuse an entry that breaks a limit of ``entries`` (C-15).
+
+    Raises:
+        WriteSetInvalidError: It does. Not retryable.
+    """
+    counts = entry.terms.counts
+    _require(len(counts) <= RECORD_TERMS_MAX, f"at most {RECORD_TERMS_MAX} terms")
+    _require(all(map(_TERM.fullmatch, counts)), f"a term is 1-{TERM_LENGTH_MAX} plain characters")
+    _require(min(counts.values(), default=1) >= 1, "a term occurs at least once")
+    _require(entry.terms.length >= sum(counts.values()), "a length is below its counts")
+    _require(entry.terms.length <= LENGTH_MAX, f"a length is at most {LENGTH_MAX}")
+    if entry.vector is not None:
+        _check_vector(entry.vector)
+
+
+def _check_vector(vector: Vector) -> None:
+    _require(1 <= len(vector.model) <= MODEL_LENGTH_MAX, "a model has 1-128 characters")
+    _require(is_storable(vector.model), "a model holds NUL or a surrogate")
+    _require(1 <= vector.dimension <= DIMENSION_MAX, f"a vector has 1-{DIMENSION_MAX} numbers")
+    _require(len(vector.packed) % FLOAT_BYTES == 0, "a vector is no row of float32")
+    numbers = memoryview(vector.packed).cast("f")
+    _require(all(map(isfinite, numbers)), "a vector's number is not finite")
 
 
 def check_document(value: object) -> None:
@@ -125,6 +173,27 @@ def _check_counts(write_set: WriteSet) -> None:
     _require(keys <= KEYS_MAX, f"at most {KEYS_MAX} keys")
 
 
+def _check_together(revisions: Sequence[Revision]) -> None:
+    """Refuse what would hold up everybody else; an import may, and only an import has history."""
+    tags = sum(len(each.content.tags) for each in revisions)
+    if tags > TOGETHER_TAGS_MAX:
+        raise WriteSetTooLargeError(f"heads: {tags} tags, at most {TOGETHER_TAGS_MAX}")
+    try:
+        size = sum(map(_json_size, revisions))
+    except TypeError:
+        raise WriteSetInvalidError("a revision holds something that is not JSON") from None
+    if size > TOGETHER_BYTES_MAX:
+        raise WriteSetTooLargeError(f"heads: {size} bytes as JSON, at most {TOGETHER_BYTES_MAX}")
+
+
+def _json_size(revision: Revision) -> int:
+    """Return the bytes that a revision's texts, tags and facet take as JSON."""
+    said = revision.content
+    texts = (said.type, said.title, said.content, said.rationale, revision.reason, *said.tags)
+    given = (each for each in (*texts, revision.facet) if each is not None)
+    return sum(len(orjson.dumps(each, default=dict)) for each in given)
+
+
 def _check_receipt(receipt: IdempotencyReceipt) -> None:
     _check_fingerprint(receipt.fingerprint)
     _check_fingerprint(receipt.key.actor_fingerprint)
@@ -167,6 +236,8 @@ def _check_heads(write_set: WriteSet) -> None:
         chains[revision.record_id].append(revision)
     for put in write_set.heads:
         _check_time(put.record.create_time)
+        if put.entry is not None:
+            check_entry(put.entry)
         _check_chain(put, chains[put.record.current.record_id])
     ids = {revision.revision_id for chain in chains.values() for revision in chain}
     _require(

@@ -17,6 +17,14 @@ from providers.deliveries import (
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -75,6 +83,22 @@ class MeteredProvider(IMemoryProvider):
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
         """See ``IMemoryProvider.candidates``."""
         return await self._told("candidates", self._provider.candidates(request, timeout=timeout))
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """See ``IMemoryProvider.recall``."""
+        return await self._told("recall", self._provider.recall(request, timeout=timeout))
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.tagged``."""
+        return await self._told("tagged", self._provider.tagged(request, timeout=timeout))
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """See ``IMemoryProvider.unindexed``."""
+        return await self._told("unindexed", self._provider.unindexed(request, timeout=timeout))
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """See ``IMemoryProvider.index``."""
+        return await self._told("index", self._provider.index(request, timeout=timeout))
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """See ``IMemoryProvider.export``."""

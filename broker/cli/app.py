@@ -1,4 +1,4 @@
-"""``broker``: serve, migrate, init-resource, dev, export, import.
+"""``broker``: serve, migrate, init-resource, reindex, dev, export, import.
 
 A command imports what it needs when it runs: a supervisor must not load gRPC.
 """
@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from broker.cli import transfer
-from broker.cli.choices import Schema
+from broker.cli.choices import Embeddings, Schema
 from broker.cli.refusals import SETTINGS_REFUSALS, readable
 from broker.config import WORKERS_MAX, read_secret
 
@@ -96,6 +96,25 @@ def init_resource(
 
 
 @app.command()
+def reindex(
+    config: Annotated[Path, typer.Option(help="Settings, as TOML.", dir_okay=False)],
+    provider_id: Annotated[str, typer.Option(help="The provider, as the settings name it.")],
+    tenant: Annotated[str, typer.Option(help="The tenant.")],
+    project: Annotated[str, typer.Option(help="The project.")],
+) -> None:
+    """Make what recall finds memories by, for memories that lack it. Safe to repeat and to stop.
+
+    Needed once for memories that are older than recall, and after the model of embeddings changed.
+    """
+    from broker.cli import operations
+    from broker.config import load_settings
+    from providers.model import ProjectKey
+
+    scope = ProjectKey(tenant, project)
+    _run(lambda: operations.reindex(load_settings(config), provider_id, scope))
+
+
+@app.command()
 def dev(
     data: Annotated[Path, typer.Option(help="Where everything is kept between starts.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7401,
@@ -105,6 +124,10 @@ def dev(
             help="Where memory is kept: postgres, redis, or cosmos, of which a stand-in is started."
         ),
     ] = "postgres",
+    embeddings: Annotated[
+        Embeddings,
+        typer.Option(help="local: the model of the extra [embeddings]; it takes some 200 MB."),
+    ] = Embeddings.NONE,
 ) -> None:
     """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.
 
@@ -116,7 +139,7 @@ def dev(
     from broker.cli import operations
 
     given = _dsn(DEV_POSTGRES_DSN), _dsn(DEV_EVENTS_DSN)
-    _run(lambda: operations.dev(data, port, provider, *given))
+    _run(lambda: operations.dev(data, port, provider, *given, embeddings=embeddings))
 
 
 def _migration_dsn() -> str:

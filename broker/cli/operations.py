@@ -1,5 +1,6 @@
 """What the commands do. Each is a coroutine that ends when its work is done."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 import asyncpg
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.cli.choices import Schema
+from broker.cli.choices import Embeddings, Schema
 from broker.cli.refusals import SETTINGS_REFUSALS
 from broker.config import Settings
 from broker.readiness import ConfigurationError
@@ -17,7 +18,7 @@ from broker.safety import verify_dsn
 from broker.server.app import stop_requested
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
-from broker.wiring import Part, serving
+from broker.wiring import Part, reindexing, serving
 from providers.errors import (
     NegotiationRefusedError,
     ProviderError,
@@ -25,6 +26,7 @@ from providers.errors import (
     ProviderUnavailableError,
 )
 from providers.migration import migrate as migrate_schema
+from providers.model import ProjectKey
 from providers.registry import NATIVE, adapter, migrate_native
 
 
@@ -81,6 +83,7 @@ async def init_resource(
 
     With ``if_absent`` a marker that says the same already is accepted.
     """
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # its advice hides our one line
     try:
         with _reaching(dsn):
             await adapter(name or NATIVE).init_resource(dsn, resource_id, generation)
@@ -91,8 +94,22 @@ async def init_resource(
         _tell(f"the marker is there already: {resource_id}, generation {generation}")
 
 
+async def reindex(settings: Settings, provider_id: str, project: ProjectKey) -> None:
+    """Make entries for the memories of a project that have none."""
+    configure_logging()
+    async with reindexing(settings, provider_id) as work:
+        put = await work.run(project)
+    _tell(f"{put} memories of project {project.project_id} were indexed")
+
+
 async def dev(
-    data: Path, port: int, provider: str, postgres_dsn: str | None, events_dsn: str | None
+    data: Path,
+    port: int,
+    provider: str,
+    postgres_dsn: str | None,
+    events_dsn: str | None,
+    *,
+    embeddings: Embeddings,
 ) -> None:
     """Run a development stack, against a PostgreSQL of its own or a given one."""
     try:
@@ -104,7 +121,12 @@ async def dev(
         ) from error
     try:
         await run_stack(
-            data, port=port, provider=provider, postgres_dsn=postgres_dsn, events_dsn=events_dsn
+            data,
+            port=port,
+            provider=provider,
+            postgres_dsn=postgres_dsn,
+            events_dsn=events_dsn,
+            embeddings=embeddings,
         )
     except DevStackError as error:
         raise StackEndedError(str(error)) from error

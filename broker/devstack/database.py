@@ -35,6 +35,8 @@ _CREATE_DATABASE = "SELECT format('CREATE DATABASE %I OWNER %I', $1::text, $2::t
 _CLOSE_DATABASE = "SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', $1::text)"
 _PREPARED = "SELECT current_database(), resource_id, generation FROM memory.resource"
 _CREATE_EVENTS = "SELECT format('CREATE SCHEMA IF NOT EXISTS events AUTHORIZATION %I', $1::text)"
+# Not for the migrator to create: it is no extension that the server trusts an owner with.
+_CREATE_VECTORS = "CREATE EXTENSION IF NOT EXISTS vector"
 _OPEN_DATABASE = "SELECT format('GRANT CONNECT ON DATABASE %I TO %I', $1::text, $2::text)"
 
 
@@ -88,13 +90,23 @@ async def provision(server: PostgresServer, drawn: Secrets) -> Place:
         await _do(connection, _OPEN_DATABASE, DATABASE, RUNTIME)
     finally:
         await connection.close()
-    await add_events_role(server.dsn(SUPERUSER, DATABASE), EVENTS, drawn.events_password)
+    superuser_dsn = server.dsn(SUPERUSER, DATABASE)
+    await _create_vectors(superuser_dsn)
+    await add_events_role(superuser_dsn, EVENTS, drawn.events_password)
     access = Access(
         migrator_dsn=server.dsn(MIGRATOR, DATABASE, drawn.migrator_password),
         runtime_dsn=server.dsn(RUNTIME, DATABASE, drawn.runtime_password),
         events_dsn=server.dsn(EVENTS, DATABASE, drawn.events_password),
     )
     return Place(access, DATABASE, drawn.resource_id, GENERATION)
+
+
+async def _create_vectors(superuser_dsn: str) -> None:
+    connection = await asyncpg.connect(superuser_dsn)
+    try:
+        await connection.execute(_CREATE_VECTORS)
+    finally:
+        await connection.close()
 
 
 async def add_events_role(superuser_dsn: str, role: str, password: str) -> None:

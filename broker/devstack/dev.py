@@ -33,7 +33,7 @@ from broker.devstack.processes.errors import ServerError
 from broker.devstack.product import Product, WiredBroker
 from broker.devstack.provider import Provider
 from broker.devstack.redis import RedisServer
-from broker.devstack.settings import StackSettings, to_toml
+from broker.devstack.settings import NO_EMBEDDINGS, StackSettings, to_toml
 from broker.devstack.tokens import TokenIssuer
 from broker.outbound import PeerSettings
 from providers.registry import redis_acl
@@ -58,6 +58,7 @@ async def dev(
     provider: str = Provider.POSTGRES,
     postgres_dsn: str | None = None,
     events_dsn: str | None = None,
+    embeddings: str = NO_EMBEDDINGS,
     product: Product | None = None,
     say: Say = announce,
 ) -> None:
@@ -72,6 +73,7 @@ async def dev(
             starts and prepares one of its own.
         events_dsn: With a given database, the URL of one for the Events service, of the role that
             owns the schema ``events`` in it; by default there is no Events service then.
+        embeddings: `local` for the model of the extra `[embeddings]`; by default none.
         product: The broker; by default the one of this repository.
         say: Takes lines for the person at the keyboard.
 
@@ -86,7 +88,7 @@ async def dev(
             async with AsyncExitStack() as stack:
                 data = DataDirectory(data_dir)
                 start = _Start(data, port, kept_in, product or WiredBroker(), say, stop)
-                await start.run(stack, postgres_dsn, events_dsn)
+                await start.run(stack, postgres_dsn, events_dsn, embeddings)
         except ServerError as error:
             raise DevStackError(str(error)) from error
         except (OSError, asyncpg.PostgresError) as error:
@@ -114,7 +116,11 @@ class _Start:
         self._product, self._say, self._stop = product, say, stop
 
     async def run(
-        self, stack: AsyncExitStack, postgres_dsn: str | None, events_dsn: str | None
+        self,
+        stack: AsyncExitStack,
+        postgres_dsn: str | None,
+        events_dsn: str | None,
+        embeddings: str,
     ) -> None:
         """Starts each part in turn and waits for a signal; the stack undoes it."""
         stack.enter_context(self._data.locked())
@@ -139,6 +145,7 @@ class _Start:
                 place=place,
                 memory=memory,
                 catalog=document,
+                embeddings=embeddings,
             )
             await self._broker(stack, settings, events, issuer)
 

@@ -13,6 +13,8 @@ from broker.devstack.database import Place
 from broker.devstack.memory import MemoryStore
 from broker.devstack.owner.model import CatalogEntry, Document
 
+NO_EMBEDDINGS = "none"
+
 
 @dataclass(frozen=True)
 class StackSettings:
@@ -26,6 +28,7 @@ class StackSettings:
         place: The database.
         memory: Where records are kept; every entry of the catalog leads there.
         catalog: Tenants, projects and the catalog as they were at the start.
+        embeddings: What texts are turned into vectors with: `none` or `local`.
     """
 
     listen: str
@@ -35,6 +38,7 @@ class StackSettings:
     place: Place
     memory: MemoryStore
     catalog: Document
+    embeddings: str = NO_EMBEDDINGS
 
     def served(self) -> dict[str, Any]:
         """Returns the settings of ``broker serve``, without what is for migrations only."""
@@ -46,6 +50,7 @@ class StackSettings:
                 "audience": tokens.AUDIENCE,
                 "plaintext_loopback": True,
             },
+            "embeddings": {"provider": self.embeddings},
             "store": {"dsn": self.place.access.runtime_dsn},
             "issuers": [
                 {

@@ -211,6 +211,22 @@ class FieldInvalidError(BrokerError):
         self.violations = violations
 
 
+class ContentRefusedError(FieldInvalidError):
+    """A text holds what is not kept: something secret, or nothing but a model's reasoning (002-03).
+
+    Each violation names the field and the rule, never the text; the metadata tell the first one.
+    """
+
+    reason = Reason.CONTENT_REFUSED
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        """Keep all violations; the edge sends at most 16."""
+        super().__init__(violations)
+        first = violations[0]
+        self.message = f"{first.field}: refused by the rule {first.rule}"
+        self.metadata = {"field": first.field, "rule": first.rule}
+
+
 class BundleInvalidError(FieldInvalidError):
     """A bundle breaks one or more rules (004-86). Names each fault by its path in the bundle."""
 

@@ -55,6 +55,7 @@ def receipt_for(
     refs: tuple[RevisionRef, ...],
     create_time: datetime,
     effect_id: str | None = None,
+    outcome: Mapping[str, str | bool | int | float] | None = None,
 ) -> IdempotencyReceipt:
     """Return the receipt of a write that left these revisions, and this receipt for an effect."""
     return IdempotencyReceipt(
@@ -63,6 +64,7 @@ def receipt_for(
         fingerprint=fingerprint,
         refs=refs,
         effect_id=effect_id,
+        outcome=outcome or {},
         create_time=create_time,
     )
 

@@ -175,19 +175,23 @@ def restored(
 ) -> HeadPut:
     """Return a new head with the content set of an earlier revision: active, pending, no link.
 
-    REJECTED survives. The facet is kept, but for two things: the text that comes back is as
-    sensitive as it was, and the tier is no higher than that of who restores.
+    REJECTED survives. The facet is kept, but for this: the text that comes back is as sensitive as
+    it was, the tier is no higher than that of who restores, and what is not rejected is in use
+    again.
     """
     before = record.current
     check_allowed(before, Verb.RESTORE)
     facet = at_least_as_sensitive(before.facet, source.facet)
     facet = facet if facet is None else capped_tier(facet, tier_cap)
+    rejected = before.trust is Trust.REJECTED
+    if facet is not None and not rejected:
+        facet = replace(facet, invalidate_time=None, invalidation_reason=None)
     after = replace(
         before,
         content=source.content,
         facet=facet,
         state=State.ACTIVE,
-        trust=Trust.REJECTED if before.trust is Trust.REJECTED else Trust.PENDING,
+        trust=Trust.REJECTED if rejected else Trust.PENDING,
         superseded_by_record_id=None,
     )
     return successor(

@@ -9,6 +9,7 @@ from broker.domain.authority import Authorized, Need, RunSelection, RunSelection
 from broker.domain.call import Call, Caller, ProjectScope, RunScope
 from broker.domain.delivery import DeliveryCode, DeliveryOutcome
 from broker.domain.effects import EffectReceipt
+from broker.domain.embedding import Embedded
 from broker.domain.errors import CapabilityNotNegotiatedError
 from providers.capabilities import Capability
 from providers.deliveries import Acknowledgement, EffectRequest
@@ -283,6 +284,30 @@ class ProjectBindings(Protocol):
             OfRunError: the first run that does not fit: BindingMismatchError or
                 ProviderNegotiationFailedError, not retryable.
             ProviderUnavailableError and others of providers.errors.
+        """
+        ...
+
+
+class EmbeddingPort(Protocol):
+    """Turns texts into vectors, where that is configured."""
+
+    async def embed(
+        self, texts: Sequence[str], *, tenant_id: str, restricted: bool, timeout: float
+    ) -> Embedded:
+        """Return the vectors of 1-100 texts, or why there are none; nothing is raised for that.
+
+        All vectors come of one model and have one dimension; the same text has the same one. Where
+        a model takes no more of a text, the rest of it counts for nothing.
+
+        Args:
+            texts: Without lone surrogates.
+            tenant_id: Whose they are.
+            restricted: Whether one of them is; it then leaves the process in no case.
+            timeout: In seconds, for everything. Give what the call has left: a time-out that comes
+                of it says nothing against the endpoint and opens no breaker.
+
+        Raises:
+            ValueError: there are not 1-100 texts. Not retryable.
         """
         ...
 

@@ -17,6 +17,7 @@ from providers.errors import (
     ProviderThrottledError,
     ProviderTimeoutError,
     ProviderUnavailableError,
+    RecallScopeTooLargeError,
     ResourceMismatchError,
     StorageFullError,
     StoredDataInvalidError,
@@ -93,6 +94,8 @@ RULES: Final[Mapping[Reason, Rule]] = {
     Reason.CONTEXT_BUDGET_OVERFLOW: Rule(StatusCode.FAILED_PRECONDITION),
     Reason.COMPILATION_NOT_FOUND: Rule(StatusCode.NOT_FOUND),
     Reason.WRITE_TOO_LARGE: Rule(StatusCode.INVALID_ARGUMENT),
+    Reason.RECALL_SCOPE_TOO_LARGE: Rule(StatusCode.FAILED_PRECONDITION),
+    Reason.CONTENT_REFUSED: Rule(StatusCode.INVALID_ARGUMENT),
 }
 
 PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {
@@ -106,6 +109,7 @@ PROVIDER_REASONS: Final[Mapping[type[ProviderError], Reason]] = {
     NegotiationRefusedError: Reason.PROVIDER_NEGOTIATION_FAILED,
     CapabilityMissingError: Reason.CAPABILITY_MISSING,
     WriteSetTooLargeError: Reason.WRITE_TOO_LARGE,
+    RecallScopeTooLargeError: Reason.RECALL_SCOPE_TOO_LARGE,
 }
 """The reasons of provider errors. Those not here are bugs of ours: INTERNAL."""
 
@@ -119,6 +123,7 @@ MESSAGES: Final[Mapping[Reason, str]] = {
     Reason.PROVIDER_NEGOTIATION_FAILED: "the live resource is not fit to keep memory",
     Reason.CAPABILITY_MISSING: "the run's provider cannot do this",
     Reason.WRITE_TOO_LARGE: "the memory provider takes less in one piece; nothing was written",
+    Reason.RECALL_SCOPE_TOO_LARGE: "the agent has more memories than are looked through at once",
     Reason.INTERNAL: "an internal error; tell the operator the request id",
 }
 """What callers read where the error's own text is for operators."""
@@ -179,6 +184,8 @@ def _provider_metadata(error: Exception) -> dict[str, str]:
             return {"outcome": "unknown"}
         case CapabilityMissingError():
             return {"capability": error.capability}
+        case RecallScopeTooLargeError():
+            return {"limit": str(error.limit), "observed": str(error.observed)}
         case NegotiationRefusedError():
             return {"fact": error.fact}
         case _:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
-from broker.api.v1 import context_service_pb2, effect_pb2, record_pb2
+from broker.api.v1 import context_service_pb2, effect_pb2, memory_service_pb2, record_pb2
 from broker.domain.authority import GrantedOn
 from broker.domain.context import ContextKind, OmissionCause
 from broker.domain.context_log import Verdict
+from broker.domain.memories import Action, Arm, DedupMode, Gap, RecallMode, Signal
 from broker.domain.requests import UNKNOWN, RejectKind, Unknown
 from providers.model import (
     BeliefType,
@@ -84,3 +85,9 @@ VERDICTS: Final = Numbers(context_service_pb2.Verdict, "VERDICT_", Verdict)
 GRANTED_ON: Final = Numbers(
     effect_pb2.AuthorizationResourceType, "AUTHORIZATION_RESOURCE_TYPE_", GrantedOn
 )
+REMEMBER_ACTIONS: Final = Numbers(memory_service_pb2.RememberAction, "REMEMBER_ACTION_", Action)
+DEDUP_MODES: Final = Numbers(memory_service_pb2.DedupMode, "DEDUP_MODE_", DedupMode)
+DEDUP_SIGNALS: Final = Numbers(memory_service_pb2.DedupSignal, "DEDUP_SIGNAL_", Signal)
+RECALL_ARMS: Final = Numbers(memory_service_pb2.RecallArm, "RECALL_ARM_", Arm)
+RECALL_MODES: Final = Numbers(memory_service_pb2.RecallMode, "RECALL_MODE_", RecallMode)
+ARM_GAPS: Final = Numbers(memory_service_pb2.ArmGap, "ARM_GAP_", Gap)

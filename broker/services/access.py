@@ -23,16 +23,23 @@ from broker.domain.errors import (
 from broker.domain.idempotency import check_same_request
 from broker.domain.ports import AuthorityPort, BindingPort, Bound
 from broker.domain.requests import ScopeInput
+from broker.services.entries import Entries
+from broker.services.indexing import Index, indexed
+from broker.services.loading import answered, joined, with_met
 from providers.capabilities import Capability
+from providers.entries import RecallEntry
+from providers.errors import StoredDataInvalidError
 from providers.interface import IMemoryProvider
 from providers.model import (
     IdempotencyReceipt,
     ProjectKey,
     ReceiptKey,
+    Revision,
     WriteSet,
 )
 from providers.requests import (
     AlreadyExists,
+    ClaimTaken,
     CommitOutcome,
     Committed,
     IdempotencyReused,
@@ -47,6 +54,9 @@ T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 5
 """How often a write is decided before contention is told to its caller."""
+
+DECISIONS_MAX: Final = 4
+"""How often an attempt decides: keys may have to be loaded first, and then who holds them."""
 
 PAUSE_S: Final = 0.01
 """Half of the longest pause before the second attempt; it doubles with each one."""
@@ -70,6 +80,11 @@ class Access:
         """The root of every key this call may touch; the tenant is the owner's word."""
         return ProjectKey(self.authorized.tenant_id, self.authorized.scope.project_id)
 
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether the provider of the run keeps vectors."""
+        return Capability.VECTORS in self.bound.capabilities
+
     def timeout(self) -> float:
         """Return the seconds left.
 
@@ -87,17 +102,23 @@ class Write:
     """One write: its identity for retries, what it loads, and the pure decision over that.
 
     ``decide`` gets the fresher of the two authority answers and is called again after contention.
+    Where it has to know more it answers with what else to load, and is called again with that, too.
+    Of every key that was asked for it finds an entry in ``Loaded.keys``: ``FREE`` where nothing
+    holds it.
     ``exists`` makes the refusal for ids of the caller's that exist already, from the record of the
     write set that meets one; without it such an id is one of ours, and the write is decided again
-    with others.
+    with others. ``prepare`` reads more, by what was loaded, before each decision. With
+    ``own_revisions`` the caller expects no revision: a stale one was read here, and is read again.
     """
 
     method: str
     key: ReceiptKey
     fingerprint: str
     load: LoadRequest
-    decide: Callable[[Loaded, Authorized], WriteSet]
+    decide: Callable[[Loaded, Authorized], WriteSet | LoadRequest]
     exists: Callable[[str], BrokerError] | None = None
+    prepare: Callable[[Loaded], Awaitable[None]] | None = None
+    own_revisions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +137,11 @@ class Settled:
 class AccessPath:
     """Leads calls through the checks. Holds no state but the commits that are still running."""
 
-    def __init__(self, authority: AuthorityPort, bindings: BindingPort) -> None:
-        """Take the two ports."""
+    def __init__(self, authority: AuthorityPort, bindings: BindingPort, entries: Entries) -> None:
+        """Take the two ports, and what makes the entries that recall finds memories by."""
         self._authority = authority
         self._bindings = bindings
+        self._entries = entries
         self._commits: set[asyncio.Task[CommitOutcome]] = set()
 
     async def authorize(self, call: Call, scope: ScopeInput, need: Need = KNOWLEDGE) -> Authorized:
@@ -178,12 +200,15 @@ class AccessPath:
             ConcurrentWriteError: others won every attempt; retryable.
             What ``decide``, the provider and the authority raise.
         """
+        met: dict[str, str | None] = {}
         for attempt in range(ATTEMPTS_MAX):
             await self._spread(access, attempt)
-            loaded, second = await self._load(access, write.load)
+            loaded, second = await self._load(access, with_met(write.load, met))
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
-            write_set = write.decide(loaded, second)
+            if write.prepare is not None:
+                await write.prepare(loaded)
+            write_set, loaded = await self._decide(access, write, loaded, second)
             match await self._commit(access, write_set):
                 case Committed():
                     return Settled(write_set, write_set.receipt, loaded, second)
@@ -191,12 +216,16 @@ class AccessPath:
                     return await self._replay(access, write, receipt)
                 case IdempotencyReused():
                     raise IdempotencyKeyReusedError
-                case StaleRevision(current=current):
+                case StaleRevision(current=current) if not write.own_revisions:
                     raise StaleRevisionError(current)
                 case AlreadyExists(record_id) if write.exists is not None:
                     raise write.exists(record_id)
-                case Tombstoned():
+                case Tombstoned(key) if key in met:
                     raise TombstonedError("the content was forgotten and may not come back")
+                case Tombstoned(key):
+                    met[key] = None
+                case ClaimTaken(key, record_id):
+                    met[key] = record_id
                 case _:
                     continue
         raise ConcurrentWriteError("other writers won every attempt; retry")
@@ -208,7 +237,8 @@ class AccessPath:
             What ``decide``, the provider and the authority raise.
         """
         loaded, second = await self._load(access, replace(write.load, receipt=None))
-        return write.decide(loaded, second)
+        write_set, _ = await self._decide(access, write, loaded, second)
+        return write_set
 
     async def drain(self) -> None:
         """Wait for commits whose callers went away. Each is bounded by its own timeout."""
@@ -221,6 +251,32 @@ class AccessPath:
             pause = random.uniform(0.0, PAUSE_S * 2**attempt)  # noqa: S311 - no secret
             await asyncio.sleep(min(pause, access.call.remaining()))
 
+    async def _decide(
+        self, access: Access, write: Write, loaded: Loaded, second: Authorized
+    ) -> tuple[WriteSet, Loaded]:
+        """Decide, load what is asked for, decide again; then say what recall finds heads by."""
+        for _ in range(DECISIONS_MAX):
+            decided = write.decide(loaded, second)
+            if isinstance(decided, WriteSet):
+                return await indexed(decided, loaded, self._index(access)), loaded
+            more = await access.bound.provider.load(decided, timeout=access.timeout())
+            loaded = joined(loaded, answered(decided, more))
+        raise StoredDataInvalidError("a key is held by a record that is not there")
+
+    def _index(self, access: Access) -> Index:
+        """Return what makes entries for the records of a call, in half of the time it has left."""
+
+        async def index(told: tuple[Revision, ...]) -> tuple[RecallEntry, ...]:
+            entries, _ = await self._entries.of(
+                [(each.content, each.facet) for each in told],
+                tenant_id=access.project.tenant_id,
+                vectors=access.keeps_vectors,
+                timeout=access.timeout() / 2,
+            )
+            return entries
+
+        return index
+
     async def _load(self, access: Access, request: LoadRequest) -> tuple[Loaded, Authorized]:
         loaded, second = await asyncio.gather(
             access.bound.provider.load(request, timeout=access.timeout()),
@@ -231,14 +287,14 @@ class AccessPath:
             raise second
         if isinstance(loaded, BaseException):
             raise loaded
-        return loaded, second
+        return answered(request, loaded), second
 
     async def _replay(self, access: Access, write: Write, receipt: IdempotencyReceipt) -> Settled:
         """Load what the earlier request left, beside a check that begins now."""
         named = LoadRequest(
             project=access.project,
             record_ids=tuple(dict.fromkeys(ref.record_id for ref in receipt.refs)),
-            revisions=receipt.refs,
+            revisions=tuple(dict.fromkeys(receipt.refs)),
         )
         loaded, third = await self._load(access, named)
         check_same_request(receipt, write.method, write.fingerprint)

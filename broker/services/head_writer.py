@@ -17,6 +17,7 @@ from broker.domain.idempotency import fingerprint, receipt_for
 from broker.domain.ports import Clock
 from broker.domain.records import Stamp, check_expected, visible
 from broker.domain.requests import ChangeRecord, ScopeInput, UpdateRecord, Written
+from broker.memory.holding import keeping
 from broker.services.access import Access, AccessPath, Settled, Write
 from providers.errors import StoredDataInvalidError
 from providers.model import (
@@ -40,7 +41,8 @@ class HeadWrite:
 
     ``fields`` are the normalised fields of the request beside its scope. ``admit`` refuses callers
     who may not write, or be told of, a record such as the one that was found. With ``graph`` the
-    write expects the decision graph as it was loaded, and advances it.
+    write expects the decision graph as it was loaded, and advances it. ``keys`` are those of the
+    text as far as they are known before anything is loaded.
     """
 
     method: str
@@ -49,6 +51,7 @@ class HeadWrite:
     fields: Mapping[str, object]
     decide: Decide
     admit: Admit = lambda _revision, _authorized: None
+    keys: tuple[str, ...] = ()
     record_ids: tuple[str, ...] = ()
     revisions: tuple[RevisionRef, ...] = ()
     chain_from: str | None = None
@@ -73,7 +76,7 @@ class HeadWriter:
         key = ReceiptKey(access.call.caller.actor_fingerprint, write.idempotency_key)
         request_print = fingerprint(write.method, write.scope, write.fields)
 
-        def decide(loaded: Loaded, second: Authorized) -> WriteSet:
+        def decide(loaded: Loaded, second: Authorized) -> WriteSet | LoadRequest:
             put = write.decide(loaded, second)
             after = put.record.current
             receipt = receipt_for(
@@ -83,12 +86,13 @@ class HeadWriter:
                 refs=(RevisionRef(after.record_id, after.revision),),
                 create_time=after.create_time,
             )
-            return WriteSet(
+            write_set = WriteSet(
                 project=access.project,
                 receipt=receipt,
                 heads=(put,),
                 graph_expected=loaded.graph if write.graph else None,
             )
+            return keeping(write_set, loaded)
 
         settled = await self._access.write(
             access,
@@ -131,6 +135,7 @@ def _load_request(project: ProjectKey, key: ReceiptKey, write: HeadWrite) -> Loa
     return LoadRequest(
         project=project,
         receipt=key,
+        keys=write.keys,
         record_ids=write.record_ids,
         revisions=write.revisions,
         chain_from=write.chain_from,

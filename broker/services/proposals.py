@@ -27,6 +27,9 @@ from broker.domain.proposals import (
     proposed,
 )
 from broker.domain.requests import Written
+from broker.memory.admission import has_flag, marked, retold, screened
+from broker.memory.holding import keeping
+from broker.memory.keys import content_key
 from broker.services.access import Access, AccessPath, Write
 from broker.services.head_writer import HeadWrite, HeadWriter, heads_left
 from providers.capabilities import Capability
@@ -52,15 +55,18 @@ class Proposals:
         """Create a proposal (004-46, 004-51)."""
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
-        content = _checked_create(request)
+        said = _checked_create(request)
+        content = screened(said)
         access = await self._access.enter(authorized, Capability.WRITE)
 
         def decide(_loaded: Loaded, _second: Authorized) -> HeadPut:
-            return proposed(
-                agent_id=request.scope.agent_id,
-                run_id=request.scope.run_id,
-                content=content,
-                stamp=self._writer.stamp(call),
+            return marked(
+                proposed(
+                    agent_id=request.scope.agent_id,
+                    run_id=request.scope.run_id,
+                    content=content,
+                    stamp=self._writer.stamp(call),
+                )
             )
 
         return await self._writer.write(
@@ -69,8 +75,9 @@ class Proposals:
                 method=CREATE,
                 scope=request.scope,
                 idempotency_key=request.idempotency_key,
-                fields={"content": content},
+                fields={"content": said},
                 decide=decide,
+                keys=(content_key(request.scope.agent_id, None, content.content),),
             ),
         )
 
@@ -109,7 +116,7 @@ class Proposals:
         }
         request_print = fingerprint(PROMOTE, request.scope, fields)
 
-        def decide(loaded: Loaded, second: Authorized) -> WriteSet:
+        def decide(loaded: Loaded, second: Authorized) -> WriteSet | LoadRequest:
             proposal = promotable(loaded.heads.get(request.proposal_id), request)
             promotion = promoted(
                 proposal,
@@ -117,7 +124,9 @@ class Proposals:
                 sequence=loaded.stream + 1,
                 stamp=self._writer.stamp(access.call),
             )
-            heads = (promotion.proposal, promotion.decision)
+            said = proposal.current
+            decision = retold(promotion.decision, screened(said.content, said.facet))
+            heads = (promotion.proposal, marked(decision, told=has_flag(said)))
             receipt = receipt_for(
                 key=key,
                 method=PROMOTE,
@@ -129,9 +138,10 @@ class Proposals:
                 create_time=promotion.effect.accept_time,
                 effect_id=promotion.effect.receipt_id,
             )
-            return WriteSet(
+            write_set = WriteSet(
                 project=access.project, receipt=receipt, heads=heads, effect=promotion.effect
             )
+            return keeping(write_set, loaded)
 
         return Write(
             method=PROMOTE,

@@ -1,6 +1,7 @@
 """The use cases that change a record's state or trust."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from broker.domain import lifecycle
@@ -26,6 +27,7 @@ from broker.domain.requests import (
     Written,
 )
 from broker.domain.supersession import superseded
+from broker.memory.admission import has_flag, marked, refuse_secret, screened
 from broker.services.access import Access, AccessPath
 from broker.services.head_writer import (
     Admit,
@@ -130,13 +132,15 @@ class RecordChanges:
             lifecycle.check_allowed(record.current, Verb.RESTORE)
             if source not in loaded.revisions:
                 raise RevisionNotFoundError
-            return lifecycle.restored(
+            earlier = loaded.revisions[source]
+            put = lifecycle.restored(
                 record,
-                loaded.revisions[source],
+                replace(earlier, content=screened(earlier.content)),
                 reason=_reason(request),
                 tier_cap=tier_cap(second),
                 stamp=self._writer.stamp(call),
             )
+            return marked(put, record.current, told=has_flag(earlier))
 
         return await self._writer.write(
             access,
@@ -202,6 +206,7 @@ class RecordChanges:
         if check is not None:
             check(violations)
         refuse_if_any(violations)
+        refuse_secret("reason", request.reason)
         return await self._access.enter(authorized, Capability.WRITE)
 
     async def _change(

@@ -26,10 +26,12 @@ from broker.domain.fields import (
 )
 from broker.domain.records import created, updated
 from broker.domain.requests import CreateRecord, FacetInput, UpdateRecord, Written
+from broker.memory.admission import marked, refuse_secret, screened
+from broker.memory.keys import content_key
 from broker.services.access import AccessPath
 from broker.services.head_writer import HeadWrite, HeadWriter, check_change, expected_head
 from providers.capabilities import Capability
-from providers.model import Content, HeadPut, Kind
+from providers.model import Content, HeadPut, Kind, MemoryFacet
 from providers.requests import Loaded
 
 CREATE: Final = "CreateRecord"
@@ -49,7 +51,9 @@ class RecordWrites:
         """Create a memory or session context (004-46, 004-51)."""
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
-        kind, content = _checked_create(request)
+        kind, said = _checked_create(request)
+        facet = new_facet(request.facet)
+        content = screened(said, facet)
         operator = claims_operator(request.facet)
         if operator:
             require_operator(authorized)
@@ -58,13 +62,15 @@ class RecordWrites:
         def decide(_: Loaded, second: Authorized) -> HeadPut:
             if operator:
                 require_operator(second)
-            return created(
-                kind=kind,
-                agent_id=request.scope.agent_id,
-                run_id=request.scope.run_id,
-                content=content,
-                facet=new_facet(request.facet),
-                stamp=self._writer.stamp(call),
+            return marked(
+                created(
+                    kind=kind,
+                    agent_id=request.scope.agent_id,
+                    run_id=request.scope.run_id,
+                    content=content,
+                    facet=facet,
+                    stamp=self._writer.stamp(call),
+                )
             )
 
         return await self._writer.write(
@@ -73,8 +79,9 @@ class RecordWrites:
                 method=CREATE,
                 scope=request.scope,
                 idempotency_key=request.idempotency_key,
-                fields={"kind": kind, "content": content, "facet": request.facet},
+                fields={"kind": kind, "content": said, "facet": request.facet},
                 decide=decide,
+                keys=(_key(request, facet, content),),
             ),
         )
 
@@ -83,7 +90,9 @@ class RecordWrites:
         check_scope(request.scope)
         authorized = await self._access.authorize(call, request.scope)
         facet = named_fields(request.facet, request.facet_mask)
-        content = _checked_update(request, facet)
+        said = _checked_update(request, facet)
+        named = new_facet(facet)
+        content = screened(said, named)
         operator = claims_operator(facet)
         if operator:
             require_operator(authorized)
@@ -93,7 +102,7 @@ class RecordWrites:
             if operator:
                 require_operator(second)
             record = expected_head(loaded, request)
-            return updated(
+            put = updated(
                 record,
                 content=content,
                 facet=changed_facet(record.current.facet, facet, request.facet_mask),
@@ -101,6 +110,7 @@ class RecordWrites:
                 tier_cap=tier_cap(second),
                 stamp=self._writer.stamp(call),
             )
+            return marked(put, record.current)
 
         return await self._writer.write(
             access,
@@ -111,15 +121,22 @@ class RecordWrites:
                 fields={
                     "record_id": request.record_id,
                     "expected_revision": request.expected_revision,
-                    "content": content,
+                    "content": said,
                     "reason": request.reason,
                     "facet": facet,
                     "facet_mask": sorted(set(request.facet_mask or ())),
                 },
                 decide=decide,
+                keys=(_key(request, named, content),),
                 record_ids=(request.record_id,),
             ),
         )
+
+
+def _key(request: CreateRecord | UpdateRecord, facet: MemoryFacet | None, content: Content) -> str:
+    """Return the key of a text. An update that names no namespace is taken to be in none."""
+    namespace = None if facet is None else facet.namespace
+    return content_key(request.scope.agent_id, namespace, content.content)
 
 
 def _checked_create(request: CreateRecord) -> tuple[Kind, Content]:
@@ -143,4 +160,5 @@ def _checked_update(request: UpdateRecord, facet: FacetInput | None) -> Content:
         check_facet(violations, facet)
     check_mask(violations, request.facet, request.facet_mask)
     refuse_if_any(violations)
+    refuse_secret("reason", request.reason)
     return content

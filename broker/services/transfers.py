@@ -1,13 +1,19 @@
 """The use cases that move records between brokers: export and import of bundles."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, TypeVar
 
 from broker.domain.authority import Authorized
 from broker.domain.call import Call
-from broker.domain.errors import BundleInvalidError, RecordNotFoundError, Violation
+from broker.domain.errors import (
+    BundleInvalidError,
+    ContentRefusedError,
+    RecordNotFoundError,
+    TombstonedError,
+    Violation,
+)
 from broker.domain.fields import (
     BATCH_MAX,
     IDEMPOTENCY_KEY_MAX,
@@ -19,6 +25,9 @@ from broker.domain.fields import (
 from broker.domain.idempotency import fingerprint, receipt_for
 from broker.domain.ports import Clock
 from broker.domain.records import Stamp
+from broker.memory.admission import flagged, has_flag, judged, retold, steers
+from broker.memory.holding import barred, holders_of
+from broker.memory.keys import content_key_of
 from broker.services.access import Access, AccessPath, Settled, Write
 from broker.services.turns import Turns
 from broker.transfer.bundle import (
@@ -39,7 +48,7 @@ from broker.transfer.verify import check_counts, check_label, checked_bundle
 from providers.capabilities import Capability
 from providers.errors import StoredDataInvalidError
 from providers.exports import ExportRequest
-from providers.model import ReceiptKey, Record, RevisionRef, WriteSet
+from providers.model import Content, HeadPut, ReceiptKey, Record, RevisionRef, WriteSet
 from providers.requests import Loaded, LoadRequest
 
 IMPORT: Final = "ImportRecords"
@@ -58,12 +67,30 @@ M = TypeVar("M", bound=Measured)
 
 
 @dataclass(frozen=True, slots=True)
+class _Said:
+    """What one head on top may say, the key of that, and whether it is flagged."""
+
+    content: Content
+    key: str
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Checked:
-    """A bundle that passed every check that needs no store, its links, the SHA-256 of its form."""
+    """A bundle that passed every check that needs no store.
+
+    Beside it: its links, the SHA-256 of its form, and what becomes of its heads, in its order.
+    """
 
     bundle: Bundle
     links: Links
     digest: str
+    heads: tuple[_Said, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of what the heads say."""
+        return tuple(each.key for each in self.heads)
 
 
 class Transfers(Generic[M]):
@@ -144,16 +171,21 @@ class Transfers(Generic[M]):
         bundle = checked_bundle(source, self._clock.now())
         if canonical is None:
             raise BundleInvalidError((Violation("bundle", "must have a form as JSON"),))
-        return _Checked(bundle, judged_links(bundle), hashlib.sha256(canonical).hexdigest())
+        digest = hashlib.sha256(canonical).hexdigest()
+        return _Checked(bundle, judged_links(bundle), digest, _said(bundle))
 
     def _write(self, access: Access, request: ImportRecords, checked: _Checked) -> Write:
-        bundle = checked.bundle
+        bundle, keys = checked.bundle, checked.keys
         key = ReceiptKey(access.call.caller.actor_fingerprint, request.idempotency_key)
         request_print = fingerprint(IMPORT, request.scope, {"bundle": checked.digest})
 
-        def decide(loaded: Loaded, _: Authorized) -> WriteSet:
+        def decide(loaded: Loaded, _: Authorized) -> WriteSet | LoadRequest:
             stamp = Stamp(self._clock.now(), self._new_id, key.actor_fingerprint)
-            heads = heads_of(bundle, checked.links, loaded.heads, request.scope.run_id, stamp)
+            made = heads_of(bundle, checked.links, loaded.heads, request.scope.run_id, stamp)
+            holders = holders_of(keys, loaded)
+            if holders:
+                return LoadRequest(project=access.project, record_ids=holders)
+            heads = tuple(_admitted(made, checked, loaded))
             current = [put.record.current for put in heads]
             return WriteSet(
                 project=access.project,
@@ -179,6 +211,7 @@ class Transfers(Generic[M]):
                 project=access.project,
                 record_ids=(*inside, *checked.links.outside),
                 receipt=key,
+                keys=tuple(dict.fromkeys(keys)),
                 graph=True,
                 transfer=True,
             ),
@@ -194,6 +227,44 @@ def _canonical(source: BundleSource) -> bytes | None:
     if canonical is not None:
         check_size("bytes", len(canonical))
     return canonical
+
+
+def _said(bundle: Bundle) -> tuple[_Said, ...]:
+    """Judge what the heads on top say; what histories say is left as it was.
+
+    Raises:
+        ContentRefusedError: names the fields by their paths in the bundle. Not retryable.
+    """
+    said: list[_Said] = []
+    refused: list[Violation] = []
+    for index, chain in enumerate(bundle.chains):
+        last = chain.record.current
+        content, violations = judged(last.content, last.facet)
+        path = f"bundle.records[{index}].record"
+        refused += [Violation(f"{path}.{each.field}", each.rule) for each in violations]
+        key = content_key_of(replace(last, content=content))
+        said.append(_Said(content, key, has_flag(last) or steers(content, last.facet)))
+    if refused:
+        raise ContentRefusedError(tuple(refused))
+    return tuple(said)
+
+
+def _admitted(made: tuple[HeadPut, ...], checked: _Checked, loaded: Loaded) -> Iterator[HeadPut]:
+    """Give the heads with what they may say.
+
+    They claim no key: a bundle that is full would not fit into one commit. That no tombstone comes
+    in between is the transfer counter's work, which was read of the same moment as the keys.
+
+    Raises:
+        TombstonedError: tells which record says what may not be said again. Not retryable.
+    """
+    for index, (put, said) in enumerate(zip(made, checked.heads, strict=True)):
+        if barred(said.key, put.record.current.record_id, loaded):
+            raise TombstonedError(
+                f"bundle.records[{index}]: the content was forgotten or rejected",
+                metadata={"index": str(index)},
+            )
+        yield flagged(retold(put, said.content), is_flagged=said.flagged)
 
 
 def _check_ids(record_ids: tuple[str, ...]) -> None:

@@ -93,6 +93,13 @@ class Metrics:
             buckets=DURATION_BUCKETS_S,
             registry=self.registry,
         )
+        self._embeddings = Histogram(
+            "broker_embedding_duration_seconds",
+            "Tries to embed texts, by how they came out.",
+            ("outcome",),
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
 
     def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         Gauge(name, text, registry=self.registry).set_function(read)
@@ -131,6 +138,10 @@ class Metrics:
     def delivery(self, outcome: str, seconds: float) -> None:
         """Record a try to deliver an effect; ``outcome`` is ``delivered`` or a delivery code."""
         self._histogram(self._deliveries, outcome).observe(seconds)
+
+    def embedding(self, outcome: str, seconds: float) -> None:
+        """Record a try to embed texts; ``outcome`` is ``ok``, a reason, or ``cancelled``."""
+        self._histogram(self._embeddings, outcome).observe(seconds)
 
     def _counter(self, parent: Counter, *labels: str) -> Counter:
         child = self._children.get((parent, *labels))

@@ -75,7 +75,7 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
         // *
         indexingMode: 'consistent'
         automatic: true
-        // Content is not indexed. * /last and /sequence are.
+        // Content is not indexed. * /last, /sequence and /recordId are.
         includedPaths: [
           { path: '/doc/?' }
           { path: '/recordId/?' }
@@ -95,6 +95,8 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
           { path: '/runId/?' }
           { path: '/sequence/?' }
           { path: '/delivered/?' }
+          { path: '/termsLength/?' }
+          { path: '/model/?' }
           { path: '/tags/[]/?' }
           { path: '/enters/[]/?' }
           { path: '/ids/[]/?' }

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from providers.capabilities import Capability
 from providers.conformance import specimens
+from providers.conformance.recall_steps import index, recalled, tagged, unindexed
 from providers.conformance.steps import SECONDS, candidates, commit, page, search
 from providers.conformance.transfer_steps import export, graves
 from providers.deliveries import (
@@ -80,6 +81,26 @@ async def _pending(provider: IMemoryProvider, project: ProjectKey) -> object:
     return await provider.pending_effects(request, timeout=SECONDS)
 
 
+async def _recall(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await recalled(provider, project, "java")
+
+
+async def _recall_near(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await recalled(provider, project, vector=specimens.vector(1.0))
+
+
+async def _tagged(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await tagged(provider, project)
+
+
+async def _unindexed(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await unindexed(provider, project)
+
+
+async def _index(provider: IMemoryProvider, project: ProjectKey) -> object:
+    return await index(provider, project, specimens.memory("r1"), specimens.entry("java"))
+
+
 def _lease(project: ProjectKey) -> LeaseRequest:
     return LeaseRequest(project=project, run_id="run-1", receipt_id="e1", token=NO_LEASE)
 
@@ -104,5 +125,12 @@ CALLS: Mapping[Capability, Mapping[str, Call]] = {
         "effect": _effect,
         "pending_effects": _pending,
     },
+    Capability.RECALL: {
+        "recall": _recall,
+        "tagged": _tagged,
+        "unindexed": _unindexed,
+        "index": _index,
+    },
+    Capability.VECTORS: {"recall by a vector": _recall_near},
 }
 """Those of READ and WRITE, which every provider has, are not among them."""

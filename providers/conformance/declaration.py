@@ -64,7 +64,7 @@ class Sizes:
         heads: Heads with a receipt, and nothing else.
         history: Revisions below one head.
         keys: Claims, releases, absences and tombstones together, with one head.
-        text_bytes: UTF-8 of the content of all.
+        text_bytes: UTF-8 of the content of all, where there is history.
         record_bytes: UTF-8 of the content of one.
     """
 
@@ -80,7 +80,8 @@ class Declaration:
     """One backend: what it can do, and a reason for everything it cannot.
 
     ``trips`` gives how many round trips the calls take at most that take more than one, by the
-    method's name; all that deliver are ``deliver``.
+    method's name; all that deliver are ``deliver``. ``recall_records_max`` is what the benches'
+    providers negotiate: 200 or more, and best not many more, since a law fills it.
 
     Raises:
         ValueError: a capability or fact is neither declared nor explained, or both, or READ and
@@ -95,6 +96,7 @@ class Declaration:
     hazards: frozenset[Hazard] = field(default=MARKER_HAZARDS)
     sizes: Sizes = field(default=Sizes())
     trips: Mapping[str, int] = field(default_factory=dict)
+    recall_records_max: int | None = None
 
     def __post_init__(self) -> None:
         if not self.capabilities >= FLOOR:

@@ -19,6 +19,8 @@ class Law:
     """One thing every adapter must do, and what is needed to judge it.
 
     ``needs_gap``: there is something to judge only where a capability is not declared.
+    ``bounded``: only where recall looks through so many records at most, or only where it has no
+    such bound; ``None``: either way.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Law:
     facts: frozenset[StoreFact]
     hazard: Hazard | None
     needs_gap: bool
+    bounded: bool | None
 
 
 def law(
@@ -38,6 +41,7 @@ def law(
     facts: tuple[StoreFact, ...] = (),
     hazard: Hazard | None = None,
     needs_gap: bool = False,
+    bounded: bool | None = None,
     name: str | None = None,
 ) -> Callable[[Judge], Law]:
     """Make a law of a function: its name, its module as the area, its docstring as the text."""
@@ -53,6 +57,7 @@ def law(
             facts=frozenset(facts),
             hazard=hazard,
             needs_gap=needs_gap,
+            bounded=bounded,
         )
 
     return make

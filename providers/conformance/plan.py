@@ -80,6 +80,8 @@ def report(plans: Sequence[Plan], results: Results) -> list[str]:
 def _is_foreign(law: Law, declaration: Declaration) -> bool:
     if law.hazard is not None and law.hazard not in declaration.hazards:
         return True
+    if law.bounded is not None and law.bounded != (declaration.recall_records_max is not None):
+        return True
     return law.needs_gap and not declaration.absent_capabilities
 
 

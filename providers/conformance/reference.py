@@ -14,6 +14,7 @@ from providers.conformance.reference_candidates import ReferenceCandidates
 from providers.conformance.reference_delivery import ReferenceDelivery
 from providers.conformance.reference_export import ReferenceExport
 from providers.conformance.reference_pages import brief, within
+from providers.conformance.reference_recall import ReferenceRecall
 from providers.conformance.reference_search import fits, page
 from providers.conformance.reference_shelves import ReferenceStore, Shelf
 from providers.errors import WriteSetInvalidError
@@ -43,11 +44,13 @@ from providers.requests import (
 __all__ = ["ABSENT", "CAPABILITIES", "ReferenceMemoryProvider", "ReferenceStore", "Shelf"]
 
 CHAIN_LINKS_MAX = 66
-CAPABILITIES = frozenset(Capability)
 ABSENT: Mapping[Capability, str] = {}
+CAPABILITIES = frozenset(Capability) - set(ABSENT)
 
 
-class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceExport):
+class ReferenceMemoryProvider(
+    ReferenceCandidates, ReferenceDelivery, ReferenceExport, ReferenceRecall
+):
     """The contract over dictionaries. Neither durable nor freezable."""
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
@@ -61,6 +64,7 @@ class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceE
             options_revision="reference",
             capabilities=CAPABILITIES,
             absent=ABSENT,
+            recall_records_max=self.recall_records_max,
         )
 
     async def ready(self, *, timeout: float) -> None:
@@ -251,6 +255,12 @@ class ReferenceMemoryProvider(ReferenceCandidates, ReferenceDelivery, ReferenceE
             current = put.record.current
             shelf.revisions[RevisionRef(current.record_id, current.revision)] = current
             shelf.heads[current.record_id] = put.record
+        self._put_entries(shelf, write_set)
+
+    def _put_entries(self, shelf: Shelf, write_set: WriteSet) -> None:
+        for put in write_set.heads:
+            if put.entry is not None:
+                shelf.entries[put.record.current.record_id] = put.entry
 
     def _move_keys(self, shelf: Shelf, write_set: WriteSet) -> None:
         for claim in write_set.claims:

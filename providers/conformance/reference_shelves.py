@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from providers.deliveries import Acknowledgement
+from providers.entries import RecallEntry
 from providers.errors import (
     ProviderClosedError,
     ResourceMismatchError,
@@ -44,6 +45,7 @@ class Shelf:
     """All that is kept of one project."""
 
     heads: dict[str, Record] = field(default_factory=dict)
+    entries: dict[str, RecallEntry] = field(default_factory=dict)
     revisions: dict[RevisionRef, Revision] = field(default_factory=dict)
     receipts: dict[ReceiptKey, IdempotencyReceipt] = field(default_factory=dict)
     claims: dict[str, str] = field(default_factory=dict)

@@ -1,13 +1,16 @@
 """Valid records, revisions and write sets in few words. Ids of revisions and keys are fresh."""
 
+import struct
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from math import hypot
 from typing import Any
 from uuid import uuid4
 
 from providers.deliveries import Acknowledgement
+from providers.entries import RecallEntry, TermVector, Vector
 from providers.model import (
     AcceptedEffect,
     BeliefType,
@@ -154,10 +157,27 @@ def history(record_id: str, length: int, **changes: Any) -> tuple[Record, ...]:
     return tuple(chain)
 
 
-def put(record: Record, *, over: int | Record | None = None) -> HeadPut:
+def put(
+    record: Record, *, over: int | Record | None = None, entry: RecallEntry | None = None
+) -> HeadPut:
     """Put a head over a revision, over another head, or where there is none."""
     expected = over.current.revision if isinstance(over, Record) else over
-    return HeadPut(record, expected)
+    return HeadPut(record, expected, entry)
+
+
+def entry(
+    words: str = "", *, vector: Vector | None = None, length: int | None = None
+) -> RecallEntry:
+    """Make what recall finds a head by; each word is a term as often as it stands there."""
+    terms = words.split()
+    counts = {each: terms.count(each) for each in terms}
+    return RecallEntry(TermVector(counts, len(terms) if length is None else length), vector)
+
+
+def vector(*numbers: float, model: str = "m1") -> Vector:
+    """Make an embedding that points where these numbers point."""
+    length = hypot(*numbers)
+    return Vector(model, struct.pack(f"<{len(numbers)}f", *(each / length for each in numbers)))
 
 
 def receipt(

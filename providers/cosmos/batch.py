@@ -42,6 +42,15 @@ class Batch:
         """Remove the document with this etag."""
         self._add({"id": item_id}, ("delete", (item_id,), {"if_match_etag": etag}), etag)
 
+    def join(self, other: "Batch") -> bool:
+        """Take over the operations of another one, if the service takes both at once."""
+        count = len(self.operations) + len(other.operations)
+        if count > OPERATIONS_MAX or self.size + other.size > BYTES_MAX:
+            return False
+        self.operations += other.operations
+        self.size += other.size
+        return True
+
     def check(self) -> None:
         """Refuse a batch that the service would not take.
 

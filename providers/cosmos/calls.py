@@ -37,7 +37,7 @@ class Query:
     Attributes:
         where: The condition, with parameters.
         given: The parameters by name, the at sign left out.
-        select: What is selected of each document beside what is looked at in every one.
+        select: What is selected of each document beside what is looked at in every one, or ``*``.
         order: What it is ordered by, or nothing.
         top: How many come at most.
     """
@@ -54,6 +54,7 @@ class Query:
         top = "" if self.top is None else f"TOP {self.top} "
         order = f" ORDER BY {self.order}" if self.order else ""
         columns = f"{_ALWAYS}, {self.select}" if self.select else _ALWAYS
+        columns = "*" if self.select == "*" else columns
         # Values are parameters; the words are ours.
         return f"SELECT {top}{columns} FROM c WHERE {self.where}{order}"  # noqa: S608
 

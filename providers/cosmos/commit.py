@@ -1,18 +1,18 @@
 """Writes: a query for what stands in the way, and one batch under the etags that it found."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from providers.cosmos import keys, rows
+from providers.cosmos import entries, keys, rows
 from providers.cosmos.batch import BYTES_MAX, Batch
 from providers.cosmos.calls import ATTEMPTS, Calls, Link, Query
-from providers.cosmos.encoding import Encoded, encode, packed
+from providers.cosmos.encoding import Encoded, encode, packed, without_entries
 from providers.cosmos.reader import listed, named
 from providers.counters import TRANSFER, expected_counters
 from providers.documents import DAMAGE
 from providers.errors import StoredDataInvalidError
-from providers.model import WriteSet
+from providers.model import Kind, WriteSet
 from providers.refusal import Facts, judge
 from providers.requests import CommitOutcome, Committed, Contended, KeyHolder
 
@@ -57,9 +57,7 @@ async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOu
         refused = judge(write_set, _facts(write_set, met))
         if refused is not None:
             return refused
-        batch = _batch(link.partition, write_set, encoded, met)
-        if batch.size > BYTES_MAX:
-            batch = _batch(link.partition, write_set, packed(write_set), met)
+        batch = _smallest(link.partition, write_set, encoded, met)
         batch.check()
         if await link.commit(batch):
             return Committed()
@@ -71,11 +69,24 @@ async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOu
 
 async def _look(link: Link, write_set: WriteSet) -> _Met:
     asked = _revision_ids(write_set)
-    found = await link.all(_query(named("i", _ids(write_set)), asked[:_ASKED_AT_ONCE]))
+    query = _query(named("i", _ids(write_set)), asked[:_ASKED_AT_ONCE])
+    if _keeps_entries(write_set):
+        query = replace(query, select=f"{_MET}, {entries.COLUMNS}")
+    found = await link.snapshot(query)
     for start in range(_ASKED_AT_ONCE, len(asked), _ASKED_AT_ONCE):
         found += await link.all(_query({}, asked[start : start + _ASKED_AT_ONCE]))
     held = [_held(each) for each in found if each["doc"] == "segment"]
     return _Met({each["id"]: each for each in found}, frozenset(asked) & frozenset().union(*held))
+
+
+def _keeps_entries(write_set: WriteSet) -> bool:
+    """Tell whether a head is put without an entry, and keeps the one that it may have (Q-10)."""
+    return any(
+        put.entry is None
+        and put.expected_revision is not None
+        and put.record.current.kind is Kind.MEMORY
+        for put in write_set.heads
+    )
 
 
 def _held(segment: Document) -> frozenset[str]:
@@ -130,7 +141,7 @@ def _facts(write_set: WriteSet, met: _Met) -> Facts:
         record_id = put.record.current.record_id
         head = there.get(keys.head_id(record_id))
         if head is not None:
-            heads[record_id] = _at(head, record_id)
+            heads[record_id] = revision_at(head, record_id)
     for each in _revision_ids(write_set):
         if keys.revision_id(each) in there:
             revision_ids.add(each)
@@ -145,7 +156,12 @@ def _facts(write_set: WriteSet, met: _Met) -> Facts:
     )
 
 
-def _at(head: Document, record_id: str) -> tuple[int, str]:
+def revision_at(head: Document, record_id: str) -> tuple[int, str]:
+    """Return number and id of the revision that a head is.
+
+    Raises:
+        StoredDataInvalidError: It is none, or the head of another record. Not retryable.
+    """
     number, revision_id = head.get("revision"), head.get("revisionId")
     if head.get("recordId") != record_id or type(number) is not int or type(revision_id) is not str:
         raise StoredDataInvalidError("a stored head is damaged")
@@ -164,12 +180,24 @@ def _stands(met: _Met, name: str) -> int:
 # -------------------- what is written
 
 
+def _smallest(partition: str, write_set: WriteSet, encoded: Encoded, met: _Met) -> Batch:
+    """Return the first batch that fits: as it is, or packed closer, or also without new entries."""
+    batch = _batch(partition, write_set, encoded, met)
+    if batch.size > BYTES_MAX:
+        batch = _batch(partition, write_set, packed(write_set), met)
+    if batch.size > BYTES_MAX:
+        batch = _batch(partition, write_set, packed(without_entries(write_set)), met)
+    return batch
+
+
 def _batch(partition: str, write_set: WriteSet, encoded: Encoded, met: _Met) -> Batch:
     batch = Batch(partition)
     batch.create(encoded.receipt)
-    for document in encoded.heads.values():
+    for put in write_set.heads:
+        document = encoded.heads[put.record.current.record_id]
         before = met.documents.get(document["id"])
-        batch.put(_grown(document, before), met.etag(document["id"]))
+        kept = {} if before is None or put.entry is not None else entries.carried(before)
+        batch.put(_grown(document | kept, before), met.etag(document["id"]))
     for document in (*encoded.revisions, *encoded.segments):
         batch.create(document)
     if encoded.effect is not None:

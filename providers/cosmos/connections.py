@@ -18,7 +18,7 @@ from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.identity.aio import DefaultAzureCredential
 
-from providers.cosmos.errors import RecreatedError, ReplayError, UnsoundAnswerError, sound
+from providers.cosmos.errors import RecreatedError, SentAgainError, UnsoundAnswerError, sound
 from providers.cosmos.options import CosmosOptions
 from providers.cosmos.sockets import Sockets
 from providers.cosmos.transport import LingeringTransport
@@ -57,7 +57,7 @@ class _Guard:
         request.context.options.update(connection_verify=True, connection_cert=None)
         sent = request.http_request
         if sent in self.sent:
-            raise ReplayError(*self.sent[sent])
+            raise SentAgainError(*self.sent[sent])
         if self.rid and sent.headers.get(_INTENDED, self.rid) != self.rid:
             raise RecreatedError
         self.sent[sent] = (0, {})

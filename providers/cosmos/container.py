@@ -11,6 +11,7 @@ from providers.cosmos.fitness import COMPOSITES
 INDEXED = (
     *("doc", "recordId", "revision", "agentId", "kind", "state", "trust", "weight", "newest"),
     *("place", "ref", "first", "last", "isLive", "isMoved", "runId", "sequence", "delivered"),
+    *("termsLength", "model"),
 )
 LISTS = ("tags", "enters", "ids")
 """Of these each element is indexed. Nothing else is: content least of all."""

@@ -1,13 +1,13 @@
 """A write set as documents, made before anything is read or sent."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from providers.cosmos import rows
+from providers.cosmos import entries, rows
 from providers.documents import to_json
 from providers.errors import WriteSetInvalidError
-from providers.model import Record, Revision, WriteSet
+from providers.model import HeadPut, Kind, Revision, WriteSet
 from providers.rules import OUTCOME_BYTES_MAX, check, check_text
 
 Document = dict[str, Any]
@@ -53,10 +53,16 @@ def packed(write_set: WriteSet) -> Encoded:
     return _encoded(write_set, is_packed=True)
 
 
+def without_entries(write_set: WriteSet) -> WriteSet:
+    """Return a write set without the entries of its heads, which can be built later (Q-10)."""
+    heads = tuple(replace(put, entry=None) for put in write_set.heads)
+    return replace(write_set, heads=heads)
+
+
 def _encoded(write_set: WriteSet, *, is_packed: bool) -> Encoded:
     heads, revisions, segments = {}, [], []
-    for record, past in _chains(write_set):
-        now = record.current
+    for put, past in _chains(write_set):
+        now = put.record.current
         held = [*past, now] if is_packed else past
         name = None
         if held:
@@ -64,7 +70,10 @@ def _encoded(write_set: WriteSet, *, is_packed: bool) -> Encoded:
             name = segments[-1]["id"] if is_packed else None
         chain = [*past, now]
         links = {each.superseded_by_record_id for each in chain} - {None}
-        heads[now.record_id] = rows.head(record, chain, links=map(str, links), packed=name)
+        made = rows.head(put.record, chain, links=map(str, links), packed=name)
+        # What is no memory has no entry (Q-10).
+        entry = put.entry if now.kind is Kind.MEMORY else None
+        heads[now.record_id] = made | entries.written(entry)
         revisions.append(rows.revision(now, packed=name))
     effect = write_set.effect
     return Encoded(
@@ -76,11 +85,11 @@ def _encoded(write_set: WriteSet, *, is_packed: bool) -> Encoded:
     )
 
 
-def _chains(write_set: WriteSet) -> Iterator[tuple[Record, list[Revision]]]:
-    """Give each record and the revisions that come below its head, oldest first."""
+def _chains(write_set: WriteSet) -> Iterator[tuple[HeadPut, list[Revision]]]:
+    """Give each head and the revisions that come below it, oldest first."""
     past: dict[str, list[Revision]] = {}
     for each in write_set.history:
         past.setdefault(each.record_id, []).append(each)
     for put in write_set.heads:
         below = past.get(put.record.current.record_id, [])
-        yield put.record, sorted(below, key=lambda each: each.revision)
+        yield put, sorted(below, key=lambda each: each.revision)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 
-from aiohttp import ClientConnectorError
+from aiohttp import ClientConnectorCertificateError, ClientConnectorError
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
@@ -39,7 +39,7 @@ _ABSENT = frozenset({0, 1003})
 _RIGHTS = frozenset({401, 403})
 
 
-class ReplayError(Exception):
+class SentAgainError(Exception):
     """The SDK was about to send a request again, after this status."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
@@ -57,7 +57,7 @@ class UnsoundAnswerError(Exception):
     """An answer is none that the service gives: a proxy's page, or cut, or empty."""
 
 
-DRIVER = (AzureError, ReplayError, RecreatedError, UnsoundAnswerError, OSError)
+DRIVER = (AzureError, SentAgainError, RecreatedError, UnsoundAnswerError, OSError)
 """All that the SDK and its transport may raise. ``TimeoutError`` is an ``OSError``."""
 _STUMBLES = (LookupError, TypeError, ValueError, AttributeError, RecursionError, zlib.error)
 
@@ -82,7 +82,7 @@ def sound() -> Iterator[None]:
 
 def status_of(error: Exception) -> int:
     """Return the status that a request was answered, or 0 where it was not."""
-    if isinstance(error, ReplayError):
+    if isinstance(error, SentAgainError):
         return error.status
     return int(error.status_code or 0) if isinstance(error, CosmosHttpResponseError) else 0
 
@@ -113,10 +113,19 @@ def translate(error: Exception) -> ProviderError:
         return ProviderTimeoutError("the time ran out")
     if isinstance(error, ClientAuthenticationError):
         return NegotiationRefusedError("there is no identity to use", fact="rights")
+    if _is_distrusted(error):
+        return ProviderUnavailableError(
+            "the account's certificate is for another host, or not of an authority that is trusted"
+        )
     status = status_of(error)
     headers = getattr(error, "headers", None) or {}
     substatus = getattr(error, "sub_status", None) or headers.get(SUBSTATUS) or 0
     return translate_status(status, int(substatus), headers)
+
+
+def _is_distrusted(error: BaseException) -> bool:
+    cause = getattr(error, "inner_exception", None) or error.__cause__
+    return isinstance(cause, ClientConnectorCertificateError)
 
 
 def translate_status(status: int, substatus: int, headers: Mapping[str, str]) -> ProviderError:

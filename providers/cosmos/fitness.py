@@ -9,7 +9,7 @@ from providers.errors import NegotiationRefusedError
 
 COMPOSITES = (("/newest", "/recordId"), ("/place", "/recordId"))
 """Both ascending: the order of a search, and that of candidates."""
-ORDERED = ("/last", "/sequence")
+ORDERED = ("/last", "/sequence", "/recordId")
 """What queries order by alone."""
 
 

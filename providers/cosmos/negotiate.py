@@ -1,17 +1,18 @@
 """Looks at the live account and container and says whether they are fit (004-34, 004-27)."""
 
-from collections.abc import Mapping
-
 from providers.capabilities import Capability
 from providers.cosmos.calls import Calls
 from providers.cosmos.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+RECALL_RECORDS_MAX = 2_000
+"""How many memories of an agent are looked through by one recall: all are read."""
 
 
-async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Negotiated:
+async def negotiate(
+    calls: Calls, options_revision: str, recall_records_max: int, timeout: float
+) -> Negotiated:
     """See ``IMemoryProvider.negotiate``.
 
     Raises:
@@ -27,5 +28,6 @@ async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Nego
         options_schema_version=OPTIONS_SCHEMA_VERSION,
         options_revision=options_revision,
         capabilities=CAPABILITIES,
-        absent=ABSENT,
+        absent={},
+        recall_records_max=recall_records_max,
     )

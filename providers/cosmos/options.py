@@ -11,6 +11,9 @@ ADAPTER_VERSION = "1.0.0"
 OPTIONS_SCHEMA_VERSION = 1
 SCHEME = "cosmos+https"
 
+_FORM = (
+    f"the address is not {SCHEME}://[:key@]host[:port]/database/container, the key percent-encoded"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,256}")
 _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff/\\?#]{1,255}")
 _POOL_SIZE_MAX = 200
@@ -98,9 +101,9 @@ def options_of(address: str, resource_id: str, generation: int) -> CosmosOptions
         given = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
         _, database, container = parts.path.split("/")
     except ValueError as error:
-        raise ValueError(f"the address is not {SCHEME}://:key@host/database/container") from error
+        raise ValueError(_FORM) from error
     if parts.scheme != SCHEME or parts.username or parts.fragment:
-        raise ValueError(f"the address is not {SCHEME}://:key@host/database/container")
+        raise ValueError(_FORM)
     if unknown := sorted(given.keys() - {"ca_file"}):
         raise ValueError(f"the address has an unknown parameter: {unknown[0]}")
     return CosmosOptions(

@@ -1,11 +1,11 @@
 """``cosmos.memory`` behind the contract."""
 
 from providers.cosmos import commit as writer
-from providers.cosmos import delivery, export, reader
+from providers.cosmos import delivery, export, index, reader, recall
 from providers.cosmos.calls import Calls
 from providers.cosmos.candidates import candidates
 from providers.cosmos.history import revisions
-from providers.cosmos.negotiate import negotiate
+from providers.cosmos.negotiate import RECALL_RECORDS_MAX, negotiate
 from providers.cosmos.options import CosmosOptions
 from providers.cosmos.search import search
 from providers.deliveries import (
@@ -21,6 +21,14 @@ from providers.deliveries import (
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -38,14 +46,24 @@ from providers.requests import (
 class CosmosMemoryProvider(IMemoryProvider):
     """Records in one container of a Cosmos DB account. The first call connects."""
 
-    def __init__(self, options: CosmosOptions) -> None:
-        """Keep the options; nothing is opened."""
+    def __init__(
+        self, options: CosmosOptions, *, recall_records_max: int = RECALL_RECORDS_MAX
+    ) -> None:
+        """Keep the options; nothing is opened.
+
+        Args:
+            options: Where the resource is.
+            recall_records_max: How many memories of an agent recall looks through (Q-8).
+        """
         self._options_revision = options.options_revision
+        self._recall_records_max = recall_records_max
         self._calls = Calls(options)
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``."""
-        return await negotiate(self._calls, self._options_revision, timeout)
+        return await negotiate(
+            self._calls, self._options_revision, self._recall_records_max, timeout
+        )
 
     async def ready(self, *, timeout: float) -> None:
         """See ``IMemoryProvider.ready``."""
@@ -74,6 +92,22 @@ class CosmosMemoryProvider(IMemoryProvider):
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
         """See ``IMemoryProvider.candidates``."""
         return await candidates(self._calls, request, timeout)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """See ``IMemoryProvider.recall``."""
+        return await recall.recall(self._calls, request, self._recall_records_max, timeout)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.tagged``."""
+        return await recall.tagged(self._calls, request, timeout)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """See ``IMemoryProvider.unindexed``."""
+        return await index.unindexed(self._calls, request, timeout)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """See ``IMemoryProvider.index``."""
+        return await index.index(self._calls, request, timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """See ``IMemoryProvider.export``."""

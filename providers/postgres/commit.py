@@ -12,9 +12,10 @@ from providers.documents import revision_columns
 from providers.errors import WriteSetInvalidError
 from providers.folding import search_text
 from providers.marker import check_marker
-from providers.model import ResourceIdentity, Revision, WriteSet
+from providers.model import Kind, ResourceIdentity, Revision, WriteSet
 from providers.postgres import errors
 from providers.postgres.connections import Connections, Link
+from providers.postgres.entries import entry_columns, filter_columns
 from providers.postgres.rows import (
     effect_columns,
     to_counters,
@@ -158,12 +159,13 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
     if len(outcome.encode()) > OUTCOME_BYTES_MAX:
         raise WriteSetInvalidError("the receipt's outcome is too large")
     effects = () if write_set.effect is None else (effect_columns(write_set.effect),)
+    numbers: list[float] = []
     return (
         write_set.project.tenant_id,
         write_set.project.project_id,
         resource.resource_id,
         resource.generation,
-        _revision_rows(write_set),
+        _revision_rows(write_set, numbers),
         [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
         to_json(keys) if keys else _NOTHING,
         [row["key"] for row in keys],
@@ -178,6 +180,7 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         outcome,
         receipt.create_time,
         to_json(effects) if effects else _NOTHING,
+        numbers,
     )
 
 
@@ -185,7 +188,7 @@ def _revisions(write_set: WriteSet) -> tuple[Revision, ...]:
     return (*write_set.history, *(put.record.current for put in write_set.heads))
 
 
-def _revision_rows(write_set: WriteSet) -> str:
+def _revision_rows(write_set: WriteSet, numbers: list[float]) -> str:
     rows = [revision_columns(revision) for revision in write_set.history]
     for put in write_set.heads:
         row = revision_columns(put.record.current)
@@ -194,6 +197,10 @@ def _revision_rows(write_set: WriteSet) -> str:
         if put.expected_revision is not None:
             row["expected_revision"] = put.expected_revision
             row["expected_revision_id"] = expected_revision_id(write_set, put)
+        if put.record.current.kind is Kind.MEMORY:
+            row |= filter_columns(put.record.current.facet)
+            if put.entry is not None:
+                row |= entry_columns(put.entry, numbers)
         rows.append(row)
     return to_json(rows)
 

@@ -7,7 +7,7 @@
 -- $5 revisions  $6 record ids of the heads that expect one  $7 keys with what to do  $8 the keys alone
 -- $9 counter names  $10 their expected values, null where any will do
 -- $11 actor  $12 idempotency key  $13 method  $14 fingerprint  $15 refs  $16 effect id  $17 outcome
--- $18 time of the receipt  $19 effects
+-- $18 time of the receipt  $19 effects  $20 the numbers of all vectors
 --
 -- Stored rows are always found by "= ANY" over the whole key: a join could be planned as a walk
 -- through the whole project.
@@ -22,7 +22,13 @@ WITH given AS MATERIALIZED (
         create_time timestamptz,
         -- Only heads have these; the last two only where the record must exist already.
         record_create_time timestamptz, search_text text, expected_revision integer,
-        expected_revision_id text
+        expected_revision_id text,
+        -- Only memories have these, out of their facet and of their entry. A length, or none, says
+        -- whether an entry is given.
+        namespace text, memory_kind text, subject text, epoch text, sensitivity text,
+        origin_tier text, expire_time timestamptz, invalidate_time timestamptz,
+        length integer, terms text[], counts integer[], vector_id uuid, vector_model text,
+        vector_dimension integer, vector_from integer
     )
 ),
 asked_keys AS MATERIALIZED (
@@ -113,6 +119,27 @@ new_records AS (
     ORDER BY g.record_id
     RETURNING 1
 ),
+new_entries AS (
+    INSERT INTO memory.recall_entries (
+        tenant_id, project_id, record_id, agent_id, live, replaced, forgotten, create_time,
+        update_time, importance, expire_time, invalidate_time, namespace, memory_kind, subject,
+        epoch, sensitivity, origin_tier, tags, length, terms, counts, vector_id, vector_model,
+        vector_dimension
+    )
+    SELECT
+        $1, $2, g.record_id, g.agent_id,
+        g.state = 'active' AND g.trust IN ('pending', 'approved'),
+        g.state = 'superseded' AND g.trust IN ('pending', 'approved'),
+        g.state = 'forgotten',
+        g.record_create_time, g.create_time, g.importance, g.expire_time, g.invalidate_time,
+        coalesce(g.namespace, ''), g.memory_kind, g.subject, g.epoch, g.sensitivity, g.origin_tier,
+        memory.tags_of(g.search_text), g.length, g.terms, g.counts, g.vector_id, g.vector_model,
+        g.vector_dimension
+    FROM new_receipt, given AS g
+    WHERE g.record_create_time IS NOT NULL AND g.expected_revision IS NULL AND g.kind = 'memory'
+        AND (SELECT count(*) FROM new_records) >= 0
+    RETURNING 1
+),
 changed_records AS (
     UPDATE memory.records AS r
     SET
@@ -143,6 +170,55 @@ changed_records AS (
     FROM new_receipt, given AS g
     WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
         AND r.record_id = g.record_id AND g.expected_revision IS NOT NULL
+    RETURNING 1
+),
+changed_entries AS (
+    UPDATE memory.recall_entries AS e
+    SET
+        agent_id = g.agent_id,
+        live = g.state = 'active' AND g.trust IN ('pending', 'approved'),
+        replaced = g.state = 'superseded' AND g.trust IN ('pending', 'approved'),
+        forgotten = g.state = 'forgotten',
+        create_time = g.record_create_time,
+        update_time = g.create_time,
+        importance = g.importance,
+        expire_time = g.expire_time,
+        invalidate_time = g.invalidate_time,
+        namespace = coalesce(g.namespace, ''),
+        memory_kind = g.memory_kind,
+        subject = g.subject,
+        epoch = g.epoch,
+        sensitivity = g.sensitivity,
+        origin_tier = g.origin_tier,
+        tags = memory.tags_of(g.search_text),
+        length = CASE WHEN g.length IS NULL THEN e.length ELSE g.length END,
+        terms = CASE WHEN g.length IS NULL THEN e.terms ELSE g.terms END,
+        counts = CASE WHEN g.length IS NULL THEN e.counts ELSE g.counts END,
+        vector_id = CASE WHEN g.length IS NULL THEN e.vector_id ELSE g.vector_id END,
+        vector_model = CASE WHEN g.length IS NULL THEN e.vector_model ELSE g.vector_model END,
+        vector_dimension
+            = CASE WHEN g.length IS NULL THEN e.vector_dimension ELSE g.vector_dimension END
+    FROM new_receipt, given AS g
+    WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.record_id = ANY ($6)
+        AND e.record_id = g.record_id AND g.expected_revision IS NOT NULL
+    RETURNING 1
+),
+old_vectors AS (
+    DELETE FROM memory.recall_vectors AS v
+    USING new_receipt, given AS g
+    WHERE v.tenant_id = $1 AND v.project_id = $2 AND v.record_id = ANY ($6)
+        AND v.record_id = g.record_id AND g.length IS NOT NULL
+    RETURNING 1
+),
+new_vectors AS (
+    INSERT INTO memory.recall_vectors (
+        tenant_id, project_id, record_id, vector_id, agent_id, model, dimension, embedding
+    )
+    SELECT
+        $1, $2, g.record_id, g.vector_id, g.agent_id, g.vector_model, g.vector_dimension,
+        ($20::real[])[g.vector_from : g.vector_from + g.vector_dimension - 1]
+    FROM new_receipt, given AS g
+    WHERE g.vector_id IS NOT NULL
     RETURNING 1
 ),
 new_revisions AS (

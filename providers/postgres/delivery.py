@@ -23,12 +23,11 @@ from providers.deliveries import (
     UnscopedEffectRequest,
 )
 from providers.documents import to_effect
-from providers.errors import ResourceMismatchError, StoredDataInvalidError
-from providers.marker import NO_MARKER, check_marker
+from providers.errors import StoredDataInvalidError
 from providers.model import ProjectKey, ResourceIdentity
-from providers.postgres import errors
 from providers.postgres.connections import Connections, Link
 from providers.postgres.reader import BIGGEST, findable
+from providers.postgres.sending import marked, send
 from providers.postgres.statements import (
     ACKNOWLEDGE,
     ACQUIRE,
@@ -95,30 +94,9 @@ class Writer:
     async def _send(
         self, statement: str, named: tuple[object, ...], *given: object, timeout: float
     ) -> asyncpg.Record:
-        """Run one statement and return its row, the marker checked.
-
-        Raises:
-            OutcomeUnknownError: It was sent and no answer came. Retryable: see what the effect
-                looks like first.
-        """
-        in_doubt = False
-
-        async def work(link: Link) -> asyncpg.Record | None:
-            nonlocal in_doubt
-            try:
-                in_doubt = True
-                row = await link.fetchrow(statement, *named, *given)
-            except asyncpg.PostgresError as error:
-                in_doubt = errors.ends_session(error)
-                raise
-            in_doubt = False
-            return row
-
-        try:
-            row = await self.connections.run(work, timeout=timeout)
-        except errors.DRIVER as error:
-            raise errors.translate(error, in_doubt=in_doubt, writing=True) from error
-        return _marked(self.resource, row)
+        return await send(
+            self.connections, self.resource, statement, *named, *given, timeout=timeout
+        )
 
 
 # -------------------- reads
@@ -128,7 +106,7 @@ async def effect(link: Link, resource: ResourceIdentity, request: EffectRequest)
     """See ``IMemoryProvider.effect``."""
     project = request.project
     names = (project.tenant_id, project.project_id, request.receipt_id, request.run_id)
-    row = _marked(resource, await link.fetchrow(EFFECT, *map(findable, names)))
+    row = marked(resource, await link.fetchrow(EFFECT, *map(findable, names)))
     return to_effect_found(row[_MARKER_WIDTH:])
 
 
@@ -143,7 +121,7 @@ async def pending_effects(
         min(request.after_sequence, BIGGEST),
         request.limit + 1,
     )
-    _marked(resource, rows[0] if rows else None)
+    marked(resource, rows[0] if rows else None)
     found = [to_effect_found(row[_MARKER_WIDTH:]) for row in rows]
     pending = [each for each in found if each.effect is not None]
     return PendingEffects(tuple(pending[: request.limit]), more=len(pending) > request.limit)
@@ -154,19 +132,11 @@ async def unscoped_effect(
 ) -> UnscopedEffectFound:
     """See ``UnscopedEffects``."""
     names = (request.tenant_id, request.receipt_id, request.issuer, request.subject)
-    row = _marked(resource, await link.fetchrow(UNSCOPED, *map(findable, names)))
+    row = marked(resource, await link.fetchrow(UNSCOPED, *map(findable, names)))
     return UnscopedEffectFound(row["project_id"], to_effect_found(row[_MARKER_WIDTH + 1 :]))
 
 
 # -------------------- rows
-
-
-def _marked(resource: ResourceIdentity, row: asyncpg.Record | None) -> asyncpg.Record:
-    """Return the row, if the marker in it is the configured one."""
-    if row is None:
-        raise ResourceMismatchError(NO_MARKER)
-    check_marker(resource, row[0], row[1])
-    return row
 
 
 def to_effect_found(row: Sequence[Any]) -> EffectFound:

@@ -15,10 +15,13 @@ from providers.postgres.statements import MARKER, NEGOTIATE
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+NO_VECTORS: Mapping[Capability, str] = {
+    Capability.VECTORS: "the database has no pgvector: create it, then run broker migrate again"
+}
+"""What is absent where pgvector was not there for the last migration."""
 
 _TRIGGERS = 6
-_INDEXES = 9
+_INDEXES = 13
 _VERSION = "SELECT version_num FROM memory.alembic_version"
 
 
@@ -44,13 +47,14 @@ async def negotiate(connection: Connection, options: PostgresOptions) -> Negotia
         check_marker(resource, None, None)
     else:
         check_marker(resource, marker["resource_id"], marker["generation"])
+    absent = {} if found["vectors"] else NO_VECTORS
     return Negotiated(
         resource=resource,
         adapter_version=ADAPTER_VERSION,
         options_schema_version=OPTIONS_SCHEMA_VERSION,
         options_revision=options.options_revision,
-        capabilities=CAPABILITIES,
-        absent=ABSENT,
+        capabilities=CAPABILITIES - set(absent),
+        absent=absent,
     )
 
 

@@ -17,7 +17,17 @@ wanted (table_name, privilege) AS (
     ('effects', 'SELECT'), ('effects', 'INSERT'),
     ('effects.delivered', 'UPDATE'), ('effects.lease_token', 'UPDATE'),
     ('effects.leased_until', 'UPDATE'), ('effects.last_code', 'UPDATE'),
-    ('effects.fact_id', 'UPDATE'), ('effects.fact_sequence', 'UPDATE')
+    ('effects.fact_id', 'UPDATE'), ('effects.fact_sequence', 'UPDATE'),
+    ('recall_entries', 'SELECT'), ('recall_entries', 'INSERT'),
+    ('recall_vectors', 'SELECT'), ('recall_vectors', 'INSERT'), ('recall_vectors', 'DELETE')
+    UNION ALL
+    SELECT 'recall_entries.' || name, 'UPDATE'
+    FROM unnest(ARRAY[
+        'agent_id', 'live', 'replaced', 'forgotten', 'create_time', 'update_time', 'importance',
+        'expire_time', 'invalidate_time', 'namespace', 'memory_kind', 'subject', 'epoch',
+        'sensitivity', 'origin_tier', 'tags', 'length', 'vector_id', 'vector_model',
+        'vector_dimension', 'terms', 'counts'
+    ]) AS c (name)
     UNION ALL
     SELECT 'records.' || name, 'UPDATE'
     FROM unnest(ARRAY[
@@ -71,9 +81,18 @@ SELECT
         WHERE c.relname IN (
             'records_agent_order', 'records_project_order', 'records_search_text',
             'effects_pending', 'effects_unscoped', 'records_decision_candidates',
-            'records_memory_candidates', 'records_shared_candidates', 'records_session_candidates'
+            'records_memory_candidates', 'records_shared_candidates', 'records_session_candidates',
+            'recall_entries_scope', 'recall_entries_terms', 'recall_entries_bare',
+            'recall_vectors_scope'
         ) AND i.indisvalid AND i.indisready
     ) AS indexes,
+    (
+        SELECT count(*) = 2
+        FROM pg_proc AS p
+        JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = 'memory' AND p.proname IN ('to_vector', 'likeness')
+            AND has_function_privilege(p.oid, 'EXECUTE')
+    ) AS vectors,
     (
         SELECT
             rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication

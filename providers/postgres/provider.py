@@ -22,13 +22,21 @@ from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import ResourceIdentity, WriteSet
 from providers.postgres import commit as writer
-from providers.postgres import delivery, errors, export, reader
+from providers.postgres import delivery, errors, export, reader, recall
 from providers.postgres.candidates import candidates
 from providers.postgres.connections import Connections, Link
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
 from providers.postgres.search import search
 from providers.postgres.statements import warm
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -96,6 +104,25 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
         """See ``IMemoryProvider.candidates``."""
         work = partial(candidates, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """See ``IMemoryProvider.recall``."""
+        work = partial(recall.recall, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.tagged``."""
+        work = partial(recall.tagged, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """See ``IMemoryProvider.unindexed``."""
+        work = partial(recall.unindexed, resource=self._resource, request=request)
+        return await self._read(work, timeout=timeout)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """See ``IMemoryProvider.index``."""
+        return await recall.index(self._connections, self._resource, request, timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """See ``IMemoryProvider.export``."""

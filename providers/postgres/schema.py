@@ -22,15 +22,17 @@ from sqlalchemy import (
     Table,
     Text,
     TextClause,
+    Uuid,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON
 from sqlalchemy.schema import PrimaryKeyConstraint, UniqueConstraint
+from sqlalchemy.types import UserDefinedType
 
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0004"
+REVISION = "0005"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
@@ -46,6 +48,14 @@ def _identifier(name: str, *, null: bool = False) -> Column[str]:
 
 def _text(name: str, *, null: bool = False) -> Column[str]:
     return Column(name, Text(), nullable=null)
+
+
+def _identifiers(name: str, *, null: bool = False) -> Column[Any]:
+    return Column(name, ARRAY(Text(collation="C")), nullable=null)
+
+
+def _integer(name: str, *, null: bool = False) -> Column[int]:
+    return Column(name, Integer(), nullable=null)
 
 
 def _time(name: str, *, null: bool = False) -> Column[datetime]:
@@ -282,4 +292,88 @@ The indexes are under other collations for the reason that those of the records 
 one look-up, whatever the statistics say. ``effects_pending`` finds what is to be delivered without
 a walk through what is delivered; ``effects_unscoped`` serves ``UnscopedEffects`` alone, and has no
 project in it.
+"""
+
+
+class _Vector(UserDefinedType[bytes]):
+    """What pgvector keeps; where it is not there the numbers are kept as ``real[]``."""
+
+    def get_col_spec(self, **_: Any) -> str:
+        return f"{SCHEMA}.vector"
+
+
+RECALL_ENTRIES = Table(
+    "recall_entries",
+    METADATA,
+    *_scope(),
+    _identifier("record_id"),
+    _identifier("agent_id"),
+    *(Column(name, Boolean(), nullable=False) for name in ("live", "replaced", "forgotten")),
+    _time("create_time"),
+    _time("update_time"),
+    Column("importance", Double(), nullable=False),
+    _time("expire_time", null=True),
+    _time("invalidate_time", null=True),
+    _identifier("namespace"),
+    _text("memory_kind", null=True),
+    _identifier("subject", null=True),
+    _identifier("epoch", null=True),
+    _text("sensitivity", null=True),
+    _text("origin_tier", null=True),
+    _identifiers("tags"),
+    _integer("length", null=True),
+    Column("vector_id", Uuid(), nullable=True),
+    _identifier("vector_model", null=True),
+    _integer("vector_dimension", null=True),
+    _identifiers("terms", null=True),
+    Column("counts", ARRAY(Integer()), nullable=True),
+    PrimaryKeyConstraint("tenant_id", "project_id", "record_id", name="recall_entries_pkey"),
+    CheckConstraint("num_nulls(length, terms, counts) IN (0, 3)", name="recall_entries_whole"),
+    CheckConstraint(
+        "num_nulls(vector_id, vector_model, vector_dimension) IN (0, 3)",
+        name="recall_entries_vector_whole",
+    ),
+    Index("recall_entries_scope", *_searched("POSIX", "tenant_id", "project_id", "agent_id")),
+    Index(
+        "recall_entries_terms",
+        *_searched("ucs_basic", "tenant_id", "project_id", "agent_id"),
+        "terms",
+        postgresql_using="gin",
+        postgresql_with={"gin_pending_list_limit": 64},
+    ),
+    Index(
+        "recall_entries_bare",
+        *_searched("POSIX", "tenant_id", "project_id", "record_id"),
+        postgresql_where=text("length IS NULL AND NOT forgotten"),
+    ),
+)
+"""What memories are recalled by: one row for each, written with its head, in which ``length`` and
+``terms`` are null until there is an entry. ``terms`` is sorted, and ``counts`` in its order.
+
+It holds what recall filters by as well, so that no recall looks at a head. A change of state writes
+no index anew, as it would in the table of heads, whose indexes hold the time of each update.
+``live`` is active, ``replaced`` superseded, both with trust pending or approved.
+"""
+
+RECALL_VECTORS = Table(
+    "recall_vectors",
+    METADATA,
+    *_scope(),
+    _identifier("record_id"),
+    Column("vector_id", Uuid(), nullable=False),
+    _identifier("agent_id"),
+    _identifier("model"),
+    _integer("dimension"),
+    Column("embedding", _Vector(), nullable=False),
+    PrimaryKeyConstraint(
+        "tenant_id", "project_id", "record_id", "vector_id", name="recall_vectors_pkey"
+    ),
+    Index(
+        "recall_vectors_scope",
+        *_searched("POSIX", "tenant_id", "project_id", "agent_id", "model"),
+        text("dimension"),
+    ),
+)
+"""Vectors, never changed: a new one has a new id. Only the one that its entry names counts, so that
+an old one answers nobody, whatever was written at the same moment.
 """

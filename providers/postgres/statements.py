@@ -79,8 +79,55 @@ def _export(name: str) -> str:
 EXPORT_AGENT = _export("export_agent.sql")
 EXPORT_NAMED = _export("export_named.sql")
 
+
+# Conditions that the indexes of one collation serve; see ``schema.py``.
+_OF_AGENT = (
+    '{0}.tenant_id COLLATE "{1}" = $1 AND {0}.project_id COLLATE "{1}" = $2'
+    ' AND {0}.agent_id COLLATE "{1}" = $3'
+)
+_NO_NEAREST = "NULL::text[] AS near_ids, NULL::float8[] AS likenesses"
+_NEAREST = """\
+(SELECT array_agg(n.record_id ORDER BY n.place) FROM nearest AS n) AS near_ids,
+    (SELECT array_agg(n.likeness ORDER BY n.place) FROM nearest AS n) AS likenesses"""
+
+
+def _recall(name: str, *, nearest: bool = False) -> str:
+    statement = _read(name)
+    for mark, sql in (
+        ("nearest", _read("recall_nearest.sql").rstrip() if nearest else ""),
+        ("near", _NEAREST if nearest else _NO_NEAREST),
+        ("scope", _OF_AGENT.format("e", "POSIX")),
+        ("scope of the terms", _OF_AGENT.format("e", "ucs_basic")),
+        ("scope of the vectors", _OF_AGENT.format("v", "POSIX")),
+        ("fits", _read("recall_fits.sql").rstrip()),
+    ):
+        statement = statement.replace(f"/* {mark} */", sql)
+    return statement
+
+
+RECALL = _recall("recall.sql")
+RECALL_NEAREST = _recall("recall.sql", nearest=True)
+TAGGED = _recall("tagged.sql")
+INDEX = _read("index.sql")
+
+
+def _unindexed(collation: str, lacking: str) -> str:
+    within = f'e.tenant_id COLLATE "{collation}" = $1 AND e.project_id COLLATE "{collation}" = $2'
+    after = f'e.record_id COLLATE "{collation}" > $3'
+    return (
+        _read("unindexed.sql")
+        .replace("/* lacking */", f"{within} AND {after} AND NOT e.forgotten AND {lacking}")
+        .replace("/* collation */", collation)
+    )
+
+
+UNINDEXED = _unindexed("POSIX", "e.length IS NULL")
+UNINDEXED_MODEL = _unindexed("C", "(e.length IS NULL OR e.vector_model IS DISTINCT FROM $5::text)")
+
 _NO_KEYS: list[str] = []
 _NO_ROWS = "[]"
+_NO_NUMBERS: list[float] = []
+_HAS_VECTORS = "SELECT to_regproc('memory.likeness') IS NOT NULL"
 
 
 async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -95,7 +142,7 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     await connection.fetch(
         COMMIT,
         *(None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_ROWS, _NO_KEYS, _NO_KEYS, []),
-        *(None, None, None, None, None, None, None, None, _NO_ROWS),
+        *(None, None, None, None, None, None, None, None, _NO_ROWS, _NO_NUMBERS),
     )
     await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4, None)
     await connection.fetch(REVISIONS, None, None, None, None, None, 0, False, None)
@@ -109,6 +156,7 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     await connection.fetch(EXPORT_NAMED, None, None, None, 0, 0, 0, _NO_KEYS)
     await connection.fetch(TOMBSTONES, None, None, _NO_KEYS)
     await connection.fetch(CANDIDATES, None, None, None, None, 0, 0)
+    await _warm_recall(connection)
 
 
 async def _warm_deliveries(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -118,3 +166,14 @@ async def _warm_deliveries(connection: "asyncpg.Connection[asyncpg.Record]") -> 
     await connection.fetch(EFFECT, *[None] * 4)
     await connection.fetch(PENDING, None, None, None, 0, 0)
     await connection.fetch(UNSCOPED, *[None] * 4)
+
+
+async def _warm_recall(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    nothing = [None] * 15
+    await connection.fetch(RECALL, *nothing, _NO_KEYS, 0, 0)
+    if await connection.fetchval(_HAS_VECTORS):
+        await connection.fetch(RECALL_NEAREST, *nothing, _NO_KEYS, 0, 0, _NO_NUMBERS, None, 0, 0)
+    await connection.fetch(TAGGED, *nothing, 0)
+    await connection.fetch(UNINDEXED, None, None, None, 0)
+    await connection.fetch(UNINDEXED_MODEL, None, None, None, 0, None)
+    await connection.fetch(INDEX, None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_NUMBERS)

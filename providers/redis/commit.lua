@@ -4,9 +4,11 @@
 -- request.receipt  the field of the receipt; ARGV[6] is the receipt
 -- request.effect   {receipt id, run, sequence, the effect} or null
 -- request.heads    {record id, expected revision or 0, expected revision id, bytes that its new
---                   revisions add, links they have}
+--                   revisions add, links they have, whether it is a memory that is not forgotten}
 -- request.revisions  {field, revision id}; their documents are ARGV[7] and on, and behind them for
---                   each head it and its search text, which is empty where nobody finds it
+--                   each head it, its search text, which is empty where nobody finds it, and its
+--                   entry, which is empty where it keeps the one it has
+-- request.sets     {name, first, last}: what the heads enter, counted behind all of these
 -- request.keys     {key, 'claim' | 'release' | 'bury' | '', record id, held by or null, whether a
 --                   tombstone is in the way, what the key is to hold}
 -- request.counters {name, expected or null}
@@ -18,7 +20,9 @@ end
 local receipt = get('receipts', request.receipt)
 demand(not receipt)
 
-local CANDIDATES = {decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true}
+local CANDIDATES = {
+    decisions = true, shared = true, ['memories/'] = true, ['sessions/'] = true, ['replaced/'] = true,
+}
 
 local function are_strings(values)
     for i, each in ipairs(values) do
@@ -29,7 +33,7 @@ local function are_strings(values)
     return true
 end
 
--- Of context candidates, and of nothing else: what is listed there is written to.
+-- Of context candidates and of what they replaced: what is listed there is written to.
 local function are_sets(names)
     if not are_strings(names) then
         return false
@@ -43,11 +47,21 @@ local function are_sets(names)
     return true
 end
 
+local function firsts(lists, at)
+    local found = {}
+    for i, each in ipairs(lists) do
+        found[i] = each[at]
+    end
+    return found
+end
+
 local old, heads, bytes = {}, {}, {}
+local names = firsts(request.heads, 1)
+local kept, sizes = get_all('heads', names), get_all('bytes', names)
 for i, put in ipairs(request.heads) do
-    bytes[i] = count('bytes', put[1])
-    local document, head = head_of(put[1])
-    if document then
+    bytes[i] = counted(sizes[i])
+    local head = kept[i] and apart(kept[i], put[1])
+    if head then
         old[i] = head
         if not are_sets(head[ENTERED]) or not are_strings(head[TAGS]) then
             damage = 'a head'
@@ -61,32 +75,18 @@ for i, put in ipairs(request.heads) do
     end
 end
 
--- As many values as one command is given: Lua holds a few thousand.
-local MANY = 1000
-local function in_parts(values, run)
-    for first = 1, #values, MANY do
-        run(first, unpack(values, first, math.min(first + MANY - 1, #values)))
+local used = {}
+local ids = firsts(request.revisions, 2)
+for i, found in ipairs(get_all('revision_ids', ids)) do
+    if found then
+        used[#used + 1] = ids[i]
+        open = false
     end
 end
-
-local used, ids = {}, {}
-for i, revision in ipairs(request.revisions) do
-    ids[i] = revision[2]
-end
-in_parts(ids, function(first, ...)
-    for i, found in ipairs(redis.call('HMGET', key('revision_ids'), ...)) do
-        if found then
-            used[#used + 1] = ids[first + i - 1]
-            open = false
-        end
-    end
-end)
 
 -- A key holds 'r' and a record id, or 't' and a tombstone.
-local holders, held = {}, {}
+local held = get_all('keys', firsts(request.keys, 1))
 for i, asked in ipairs(request.keys) do
-    held[i] = get('keys', asked[1])
-    holders[i] = held[i]
     local first = held[i] and string.sub(held[i], 1, 1)
     demand(not (asked[5] and first == 't'))
     if asked[2] == 'claim' then
@@ -107,13 +107,13 @@ local is_told = effect ~= null and get('effects', effect[1]) and 1 or 0
 demand(is_told == 0)
 
 if damage or not open then
-    return answer('refused', receipt, holders, counters, heads, used, is_told)
+    return answer('refused', receipt, held, counters, heads, used, is_told)
 end
 
 -- What is to be written, by command and key: each is sent once, however many values it takes.
 local KINDS = {HSET = 'hash', HDEL = 'hash', ZREM = 'zset', ZADD = 'zset'}
 local writes_of, types = {HSET = {}, HDEL = {}, ZREM = {}, ZADD = {}}, {}
-local function later(command, name, first, second)
+local function values_of(command, name)
     local kind = KINDS[command]
     if types[name] and types[name] ~= kind then
         damage = 'a head'
@@ -121,30 +121,51 @@ local function later(command, name, first, second)
     types[name] = kind
     local values = writes_of[command][name] or {}
     writes_of[command][name] = values
+    return values
+end
+local function later(command, name, first, second)
+    local values = values_of(command, name)
     values[#values + 1] = first
     values[#values + 1] = second
 end
-local function leave(name, member)
-    later('ZREM', name, member)
-end
-local function enter(name, member)
-    later('ZADD', name, 0, member)
-end
-local function in_order(head, change)
+local function leave(head)
     local member, agent = head[ORDER] .. head[RECORD], head[AGENT]
     if head[LISTED] then
-        change('order', member)
-        change('order/' .. agent, member)
+        later('ZREM', 'order', member)
+        later('ZREM', 'order/' .. agent, member)
+        local all, own = values_of('ZREM', 'tagged'), values_of('ZREM', 'tagged/' .. agent)
         for i, tagged in ipairs(head[TAGS]) do
-            change('tagged', tagged .. '\0' .. member)
-            change('tagged/' .. agent, tagged .. '\0' .. member)
+            local each = tagged .. '\0' .. member
+            all[#all + 1] = each
+            own[#own + 1] = each
         end
     end
     if head[MOVED] then
-        change('moved/' .. agent, head[RECORD])
+        later('ZREM', 'moved/' .. agent, head[RECORD])
+    end
+    if head[RECALLED] ~= '' then
+        later('ZREM', 'recalled/' .. agent, head[RECORD] .. '\0' .. head[RECALLED])
     end
     for i, name in ipairs(head[ENTERED]) do
-        change(name, head[PLACE] .. head[RECORD])
+        later('ZREM', name, head[PLACE] .. head[RECORD])
+    end
+end
+
+-- Where a memory stands by its entry changes with the entry, and where it is forgotten.
+local function index(record_id, head, is_one, entry)
+    local was_one = head ~= nil and is_findable(head)
+    if entry == '' and was_one == is_one then
+        return
+    end
+    local before = head and get('entries', record_id)
+    if was_one then
+        later('ZREM', 'indexed', member_of(record_id, before))
+    end
+    if is_one then
+        later('ZADD', 'indexed', '0', member_of(record_id, entry ~= '' and entry or before))
+    end
+    if entry ~= '' then
+        later('HSET', 'entries', record_id, entry)
     end
 end
 
@@ -156,11 +177,11 @@ for i, revision in ipairs(request.revisions) do
 end
 for i, put in ipairs(request.heads) do
     local head, text = ARGV[at + 1], ARGV[at + 2]
-    at = at + 2
+    index(put[1], old[i], put[6], ARGV[at + 3])
+    at = at + 3
     if old[i] then
-        in_order(old[i], leave)
+        leave(old[i])
     end
-    in_order(cjson.decode(head), enter)
     later('HSET', 'heads', put[1], head)
     if text == '' then
         later('HDEL', 'texts', put[1])
@@ -170,6 +191,12 @@ for i, put in ipairs(request.heads) do
     later('HSET', 'bytes', put[1], string.format('%.0f', bytes[i] + put[4]))
     for _, target in ipairs(put[5]) do
         later('HSET', 'links/' .. put[1], target, '')
+    end
+end
+for i, set in ipairs(request.sets) do
+    local values, size = values_of('ZADD', set[1]), 0
+    for number = at + set[2], at + set[3] do
+        values[size + 1], values[size + 2], size = '0', ARGV[number], size + 2
     end
 end
 for i, asked in ipairs(request.keys) do
@@ -206,12 +233,14 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
 redis.call('ZREM', key('order'), '')
 redis.call('HDEL', key('receipts'), request.receipt)
 
--- A member that stays leaves first.
+-- As many values as one command is given: Lua holds a few thousand. A member that stays leaves first.
+local MANY = 1000
 for _, command in ipairs({'HSET', 'HDEL', 'ZREM', 'ZADD'}) do
-    for name, given in pairs(writes_of[command]) do
-        in_parts(given, function(first, ...)
-            redis.call(command, key(name), ...)
-        end)
+    for name, values in pairs(writes_of[command]) do
+        for first = 1, #values, MANY do
+            local last = math.min(first + MANY - 1, #values)
+            redis.call(command, key(name), unpack(values, first, last))
+        end
     end
 end
 -- Last, so that nothing is taken for done that is not.

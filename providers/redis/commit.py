@@ -8,11 +8,13 @@ from providers.documents import receipt_document, to_json, to_receipt
 from providers.errors import StoredDataInvalidError, WriteSetInvalidError
 from providers.folding import search_text
 from providers.heads import size_of
-from providers.model import HeadPut, Revision, RevisionRef, State, Tombstone, WriteSet
+from providers.model import HeadPut, Kind, Revision, RevisionRef, State, Tombstone, WriteSet
 from providers.redis import keys
 from providers.redis.calls import Call, Calls, project_call
+from providers.redis.entries import entry_document
 from providers.redis.rows import head_document, revision_document, to_holder, to_list
 from providers.redis.scripts import Script
+from providers.redis.sets import entries, is_found, standing
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, KeyHolder
 from providers.rules import (
@@ -99,6 +101,8 @@ def _encode(write_set: WriteSet) -> Call:
     chains: dict[str, list[Revision]] = {}
     for each in revisions:
         chains.setdefault(each.record_id, []).append(each)
+    heads = [(put.record, standing(put.record.current)) for put in write_set.heads]
+    entering = entries((record.current, stands) for record, stands in heads)
     request = {
         "receipt": keys.receipt_field(receipt.key.actor_fingerprint, receipt.key.idempotency_key),
         "effect": _effect(write_set, tag),
@@ -106,13 +110,16 @@ def _encode(write_set: WriteSet) -> Call:
             _head(write_set, put, chains[put.record.current.record_id]) for put in write_set.heads
         ],
         "revisions": [(_field(each), each.revision_id) for each in revisions],
+        "sets": entering.sets,
         "keys": [(key, *asked) for key, asked in _asked_keys(write_set).items()],
         "counters": list(expected_counters(write_set).items()),
     }
     documents = [to_json((tag, *receipt_document(receipt)))]
     documents += [revision_document(tag, each) for each in revisions]
-    for put in write_set.heads:
-        documents += [head_document(tag, put.record), _text(put.record.current)]
+    for put, (record, stands) in zip(write_set.heads, heads, strict=True):
+        documents += [head_document(tag, record, stands), _text(record.current)]
+        documents.append(_entry(tag, put))
+    documents += entering.members
     return project_call(Script.COMMIT, write_set.project, request, documents)
 
 
@@ -128,12 +135,19 @@ def _head(write_set: WriteSet, put: HeadPut, chain: Sequence[Revision]) -> tuple
         "" if put.expected_revision is None else expected_revision_id(write_set, put),
         sum(map(size_of, chain)),
         sorted(map(str, links)),
+        is_found(put.record.current),
     )
 
 
 def _text(now: Revision) -> bytes:
     """Return what is searched of a head; never empty but where it is not searched."""
     return b"" if now.state is State.FORGOTTEN else search_text(now.content).encode()
+
+
+def _entry(tag: str, put: HeadPut) -> bytes:
+    """Return the entry that a head is put with; empty where it keeps its own, or has none."""
+    now = put.record.current
+    return entry_document(tag, now.record_id, put.entry if now.kind is Kind.MEMORY else None)
 
 
 def _effect(write_set: WriteSet, tag: str) -> tuple[object, ...] | None:

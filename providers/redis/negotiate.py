@@ -1,17 +1,18 @@
 """Looks at the live resource and says whether it is fit, and what it can do (004-27, 004-38)."""
 
-from collections.abc import Mapping
-
 from providers.capabilities import Capability
 from providers.redis.calls import Calls
 from providers.redis.options import ADAPTER_VERSION, OPTIONS_SCHEMA_VERSION
 from providers.requests import Negotiated
 
 CAPABILITIES = frozenset(Capability)
-ABSENT: Mapping[Capability, str] = {}
+RECALL_RECORDS_MAX = 10_000
+"""How many memories of an agent are looked through by one recall: the entries of all are read."""
 
 
-async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Negotiated:
+async def negotiate(
+    calls: Calls, options_revision: str, recall_records_max: int, timeout: float
+) -> Negotiated:
     """See ``IMemoryProvider.negotiate``. Looks through a connection of its own.
 
     Raises:
@@ -26,5 +27,6 @@ async def negotiate(calls: Calls, options_revision: str, timeout: float) -> Nego
         options_schema_version=OPTIONS_SCHEMA_VERSION,
         options_revision=options_revision,
         capabilities=CAPABILITIES,
-        absent=ABSENT,
+        absent={},
+        recall_records_max=recall_records_max,
     )

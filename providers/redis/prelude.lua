@@ -67,20 +67,28 @@ local function get(hash, field)
     return redis.call('HGET', key(hash), field)
 end
 
--- A count that is kept, or 0.
-local function count(hash, field)
-    local value = get(hash, field) or '0'
-    if not string.find(value, '^%d+$') then
+-- The values of some fields, at most a few thousand, in one command.
+local function get_all(hash, fields)
+    return #fields == 0 and {} or redis.call('HMGET', key(hash), unpack(fields))
+end
+
+-- What a count is that is kept as this text; 0 where there is none.
+local function counted(value)
+    if not string.find(value or '0', '^%d+$') then
         damage = 'a count'
         return 0
     end
-    return tonumber(value)
+    return tonumber(value or '0')
+end
+
+local function count(hash, field)
+    return counted(get(hash, field))
 end
 
 -- What scripts look at of a head.
 local RECORD, REVISION, REVISION_ID, AGENT, KIND, STATE, TRUST = 2, 3, 4, 5, 6, 7, 8
 local SUPERSEDED, IMPORTANCE, SIZE, ORDER, PLACE, ENTERED, TAGS = 9, 10, 11, 12, 13, 14, 15
-local LISTED, MOVED = 16, 17
+local LISTED, MOVED, RECALLED = 16, 17, 18
 
 local type = type
 
@@ -95,20 +103,26 @@ local function is_head(head)
         and type(head[ORDER]) == 'string' and type(head[PLACE]) == 'string'
         and type(head[ENTERED]) == 'table' and type(head[TAGS]) == 'table'
         and type(head[LISTED]) == 'boolean' and type(head[MOVED]) == 'boolean'
+        and type(head[RECALLED]) == 'string'
 end
 
--- The head of a record as it is kept, and taken apart; nothing when there is none.
-local function head_of(record_id)
-    local document = get('heads', record_id)
-    if not document then
-        return
-    end
+-- A head that is kept, taken apart; nothing when it is not that of the record.
+local function apart(document, record_id)
     local good, head = pcall(cjson.decode, document)
     if not good or not is_head(head) or head[RECORD] ~= record_id then
         damage = 'a head'
         return
     end
-    return document, head
+    return head
+end
+
+-- The head of a record as it is kept, and taken apart; nothing when there is none.
+local function head_of(record_id)
+    local document = get('heads', record_id)
+    local head = document and apart(document, record_id)
+    if head then
+        return document, head
+    end
 end
 
 local function revision_of(record_id, number)
@@ -117,6 +131,45 @@ local function revision_of(record_id, number)
         damage = 'a revision'
     end
     return document
+end
+
+-- An entry as it is kept, taken apart: its length, the bytes of its vector, that one's model or '',
+-- and where it begins; nothing when it is none of this record.
+local function entry_of(record_id, entry)
+    local project, record, length, bytes, model, at =
+        string.match(entry, '^(%x+)%z([^%z]+)%z(%d+)%z(%d+)%z([^%z]*)%z()')
+    local is_whole = project == tag and record == record_id and #entry >= at + bytes
+        and string.byte(entry, at + bytes) == 10 and string.byte(entry, -1) == 10
+    if not is_whole then
+        damage = 'an entry'
+        return 0, 0, '', 0
+    end
+    return tonumber(length), tonumber(bytes), model, at
+end
+
+-- Memories that are not forgotten stand in one set, by what they are found by: first those without an
+-- entry, then those without a vector, then by the vector's model.
+local function is_findable(head)
+    return head[KIND] == 'memory' and head[STATE] ~= 'forgotten'
+end
+
+local function member_of(record_id, entry)
+    if not entry then
+        return '0\0' .. record_id
+    end
+    local _, _, model = entry_of(record_id, entry)
+    return '1' .. model .. '\0' .. record_id
+end
+
+-- Texts compare by the server's language otherwise.
+local function is_before(one, other)
+    for i = 1, math.min(#one, #other) do
+        local first, second = string.byte(one, i), string.byte(other, i)
+        if first ~= second then
+            return first < second
+        end
+    end
+    return #one < #other
 end
 
 -- The first two of the three lines of a revision.

@@ -13,11 +13,19 @@ from providers.deliveries import (
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.redis import commit as writer
-from providers.redis import delivery, export, reader
+from providers.redis import delivery, export, index, reader, recall
 from providers.redis.calls import Calls
 from providers.redis.candidates import candidates
-from providers.redis.negotiate import negotiate
+from providers.redis.negotiate import RECALL_RECORDS_MAX, negotiate
 from providers.redis.options import RedisOptions
 from providers.redis.search import search
 from providers.requests import (
@@ -37,14 +45,24 @@ from providers.requests import (
 class RedisMemoryProvider(IMemoryProvider):
     """Records in one database of a Redis server. The first call opens the pool."""
 
-    def __init__(self, options: RedisOptions) -> None:
-        """Keep the options; nothing is opened."""
+    def __init__(
+        self, options: RedisOptions, *, recall_records_max: int = RECALL_RECORDS_MAX
+    ) -> None:
+        """Keep the options; nothing is opened.
+
+        Args:
+            options: Where the resource is and what it must be.
+            recall_records_max: How many memories of an agent recall looks through (Q-8).
+        """
         self._options_revision = options.options_revision
+        self._recall_records_max = recall_records_max
         self._calls = Calls(options)
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``."""
-        return await negotiate(self._calls, self._options_revision, timeout)
+        return await negotiate(
+            self._calls, self._options_revision, self._recall_records_max, timeout
+        )
 
     async def ready(self, *, timeout: float) -> None:
         """See ``IMemoryProvider.ready``."""
@@ -73,6 +91,22 @@ class RedisMemoryProvider(IMemoryProvider):
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
         """See ``IMemoryProvider.candidates``."""
         return await candidates(self._calls, request, timeout)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        """See ``IMemoryProvider.recall``."""
+        return await recall.recall(self._calls, request, self._recall_records_max, timeout)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        """See ``IMemoryProvider.tagged``."""
+        return await recall.tagged(self._calls, request, timeout)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        """See ``IMemoryProvider.unindexed``."""
+        return await index.unindexed(self._calls, request, timeout)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        """See ``IMemoryProvider.index``."""
+        return await index.index(self._calls, request, timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         """See ``IMemoryProvider.export``."""

@@ -12,11 +12,11 @@ import orjson
 from providers import documents
 from providers.documents import DAMAGE, to_json
 from providers.errors import StoredDataInvalidError
-from providers.folding import folded
 from providers.halves import halves, joined
-from providers.heads import entered, is_moved, size_of
+from providers.heads import size_of
 from providers.model import Kind, Record, Revision, State, Tombstone
-from providers.order import largest_first, newest_first
+from providers.redis.judging import FILTERED, filtered
+from providers.redis.sets import Standing
 from providers.requests import ChainLink, KeyHolder
 
 _text = documents.taken(str)
@@ -31,29 +31,21 @@ def revision_document(tag: str, revision: Revision) -> bytes:
     return b"%d %d\n%b\n%b" % (both.size, both.full_size, to_json((tag, *both.brief)), rest)
 
 
-def head_document(tag: str, record: Record) -> bytes:
+def head_document(tag: str, record: Record, stands: Standing) -> bytes:
     """Return what is kept of a head beside its newest revision."""
     now = record.current
-    order = newest_first(now.create_time)
     return to_json(
         (
-            tag,
-            now.record_id,
-            now.revision,
-            now.revision_id,
-            now.agent_id,
-            now.kind,
-            now.state,
-            now.trust,
-            now.superseded_by_record_id,
-            now.content.importance,
+            *_looked_at(tag, now),
             size_of(now),
-            order,
-            largest_first(now.content.importance) + order,
-            entered(now),
-            sorted({folded(each) for each in now.content.tags}),
-            now.state is not State.FORGOTTEN,
-            is_moved(now),
+            stands.order,
+            stands.place,
+            stands.entered,
+            stands.tags,
+            stands.is_listed,
+            stands.is_moved,
+            stands.recalled,
+            filtered(now),
             record.create_time,
         )
     )
@@ -95,11 +87,11 @@ def to_record(tag: str, head: bytes, document: bytes, *, brief: bool = False) ->
     current = to_revision(tag, document, brief=brief)
     try:
         values = orjson.loads(head)
-        create_time = documents.to_time(values[-1])
+        create_time, facet = documents.to_time(values[-1]), values[FILTERED]
     except DAMAGE:
         raise StoredDataInvalidError("a stored head is damaged") from None
     record = Record(current, create_time)
-    if values[:10] != _looked_at(tag, current):
+    if values[:10] != _looked_at(tag, current) or facet != filtered(current):
         raise StoredDataInvalidError("a stored head is not its newest revision")
     return record
 

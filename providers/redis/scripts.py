@@ -21,9 +21,13 @@ class Script(StrEnum):
     EFFECT = "effect"
     PENDING = "pending"
     DELIVER = "deliver"
+    RECALL = "recall"
+    TAGGED = "tagged"
+    UNINDEXED = "unindexed"
+    INDEX = "index"
 
 
-WRITING = frozenset({Script.COMMIT, Script.DELIVER})
+WRITING = frozenset({Script.COMMIT, Script.DELIVER, Script.INDEX})
 """Those that write; each has a check of its own of what it would be worth."""
 
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from providers.conformance import specimens
+from providers.entries import DIMENSION_MAX, RECORD_TERMS_MAX, RecallEntry
 from providers.model import (
+    ChangeKind,
     Claim,
     ClaimRelease,
     Content,
@@ -14,11 +16,12 @@ from providers.model import (
     State,
     WriteSet,
 )
-from tests.fixtures.filling import fresh_name, record, said
+from tests.fixtures.filling import entry, fresh_name, record, said
 
 PROJECT = ProjectKey("tenant-a", "atlas")
 RAINBOW, CJK, CONTROL = "\U0001f308", "\u77e5", "\u0001"
-BATCH = 12
+MOST = (RECORD_TERMS_MAX, DIMENSION_MAX)
+BATCH, AGENT = 12, "a0"
 # 004-83
 RECORDS, REVISIONS, BYTES = 25, 500, 1_048_576
 
@@ -32,9 +35,22 @@ def keys(made: Record) -> dict[str, Any]:
     return {"claims": (Claim(f"content/{name}", name), Claim(f"subject/{name}", name))}
 
 
-def created(content: Content | None = None) -> Steps:
+def created(content: Content | None = None, found_by: RecallEntry | None = None) -> Steps:
     made = record(content)
-    return (specimens.create(PROJECT, made, **keys(made)),)
+    return (specimens.write(PROJECT, specimens.put(made, entry=found_by), **keys(made)),)
+
+
+def reworded(before: RecallEntry, now: RecallEntry) -> Steps:
+    """Change what a memory is found by."""
+    made = record()
+    first, later = (
+        specimens.write(PROJECT, put)
+        for put in (
+            specimens.put(made, entry=before),
+            specimens.put(specimens.after(made), over=made, entry=now),
+        )
+    )
+    return first, later
 
 
 def updated(content: Content | None = None) -> Steps:
@@ -83,10 +99,18 @@ def promoted(stream: Iterator[int], content: Content | None = None) -> Steps:
 
 
 def batch(content: Content) -> Steps:
-    """Remember twelve things at once."""
-    made = [record(content) for _ in range(BATCH)]
+    """Remember twelve things of one agent at once."""
+    made = [record(content, agent_id=AGENT) for _ in range(BATCH)]
     claims = tuple(claim for each in made for claim in keys(each)["claims"])
     return (specimens.create(PROJECT, *made, claims=claims),)
+
+
+def reinforced(content: Content) -> Steps:
+    """Remember twelve things at once that are known: each gets a revision."""
+    made = [record(content, agent_id=AGENT) for _ in range(BATCH)]
+    again = [specimens.after(each, change_kind=ChangeKind.REINFORCED) for each in made]
+    puts = [specimens.put(new, over=old) for new, old in zip(again, made, strict=True)]
+    return specimens.create(PROJECT, *made), specimens.write(PROJECT, *puts)
 
 
 def forgotten() -> Steps:
@@ -128,6 +152,10 @@ def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[
     return {
         "create": created,
         "create, 32 tags of 64": lambda: created(said(tags=32, length=64)),
+        "create, found by 60 words": lambda: created(found_by=entry()),
+        "create, found by 2,048 words": lambda: created(found_by=entry(*MOST)),
+        "create, found by 2,048 of 64": lambda: created(found_by=entry(*MOST, 64)),
+        "update, found by 2,048 words": lambda: reworded(entry(*MOST), entry(*MOST)),
         "create, 40,000 ASCII": lambda: created(said("x" * 40_000)),
         "create, 40,000 CJK": lambda: created(said(CJK * 40_000)),
         "create, 40,000 emoji": lambda: created(said(RAINBOW * 40_000)),
@@ -140,9 +168,14 @@ def cases(graph: Iterator[int], stream: Iterator[int]) -> Mapping[str, Callable[
         "promote, 40,000 emoji": lambda: promoted(stream, said(RAINBOW * 40_000)),
         "forget": forgotten,
         "batch of 12": lambda: batch(said()),
-        "batch of 12, 32 tags of 64": lambda: batch(said(tags=32, length=64)),
-        "batch of 12, 6,000 emoji": lambda: batch(said(RAINBOW * 6_000)),
-        "batch of 12, 20,000 emoji": lambda: batch(said(RAINBOW * 20_000)),
+        "batch of 12, 16 tags of 64": lambda: batch(said(tags=16, length=64)),
+        "batch of 12, 7,900 emoji": lambda: batch(said(RAINBOW * 7_900)),
+        "batch of 12, 5,200 control": lambda: batch(said(CONTROL * 5_200)),
+        "reinforce 12": lambda: reinforced(said()),
+        "reinforce 12, 16 tags of 64": lambda: reinforced(said(tags=16, length=64)),
+        "reinforce 12, 7,700 emoji, 16 tags of 64": lambda: reinforced(
+            said(RAINBOW * 7_700, tags=16, length=64)
+        ),
         "import, 25 x 20 ASCII": lambda: imported("x"),
         "import, 25 x 20 CJK": lambda: imported(CJK),
         "import, 25 x 20 emoji": lambda: imported(RAINBOW),

@@ -33,6 +33,8 @@ from providers.requests import (
     SearchRequest,
 )
 from tests.bench.redis_cases import PROJECT, cases
+from tests.bench.redis_recall import asked as recalls
+from tests.bench.redis_recall import prepared
 from tests.fixtures.filling import filling, record
 from tests.fixtures.redis import fresh, own_redis
 
@@ -69,6 +71,15 @@ class Meter:
         asked = self._asked(last)
         return {
             name: await self._series([call] * max(times // 10, 2)) for name, call in asked.items()
+        }
+
+    async def recalls(self, times: int) -> Figures:
+        """Measure every call that recalls, of an agent with as many memories as may be."""
+        for write in prepared():
+            await self._commit(write)
+        asked = recalls(self._provider)
+        return {
+            name: await self._series([call] * max(times // 30, 2)) for name, call in asked.items()
         }
 
     async def _commit(self, write: WriteSet) -> None:
@@ -125,7 +136,8 @@ async def measure(server: RedisServer, provider: RedisMemoryProvider, times: int
     last = record()
     assert await provider.commit(specimens.create(PROJECT, last), timeout=SECONDS) == Committed()
     meter = Meter(server, provider)
-    return await meter.writes(times) | await meter.reads(times, last)
+    figures = await meter.writes(times) | await meter.reads(times, last)
+    return figures | await meter.recalls(times)
 
 
 def table(flavour: Flavour, figures: Figures) -> Table:
@@ -144,7 +156,7 @@ def table(flavour: Flavour, figures: Figures) -> Table:
 async def _measured(flavour: Flavour, times: int) -> Figures:
     with own_redis(flavour) as server, fresh(server) as backend:
         with suppress(PermissionError):  # root's server is not measured with others' work in it
-            os.setpriority(os.PRIO_PROCESS, server.pid, -20)
+            os.sched_setscheduler(server.pid, os.SCHED_FIFO, os.sched_param(1))
         provider = RedisMemoryProvider(backend.options())
         try:
             return await measure(server, provider, times)

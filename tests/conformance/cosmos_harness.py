@@ -20,7 +20,7 @@ from providers.conformance.declaration import (
 )
 from providers.conformance.harness import Bench, Harness
 from providers.cosmos import keys
-from providers.cosmos.negotiate import ABSENT, CAPABILITIES
+from providers.cosmos.negotiate import CAPABILITIES
 from providers.cosmos.provider import CosmosMemoryProvider
 from providers.cosmos.rows import pack, unpack
 from providers.interface import IMemoryProvider
@@ -44,16 +44,23 @@ FOREIGN = ONLY_THERE if is_given() else frozenset()
 DECLARATION = Declaration(
     backend="cosmos (given)" if FOREIGN else "cosmos (stand-in)",
     capabilities=CAPABILITIES,
-    absent_capabilities=ABSENT,
+    absent_capabilities={},
     facts=frozenset(StoreFact) - FOREIGN,
     absent_facts=dict.fromkeys(FOREIGN, "the given account is not ours to stop or to read along"),
     hazards=MARKER_HAZARDS | {Hazard.PARTITION_KEY, Hazard.TTL, Hazard.INDEX, Hazard.NAME},
     # A batch has at most 100 operations and 2 MB.
     sizes=Sizes(heads=49, keys=96, text_bytes=768 * 1024, record_bytes=256 * 1024),
     trips={"commit": 2, "export": 2, "deliver": 2},
+    # Of a provider that is made so; in use it is ten times as many.
+    recall_records_max=200,
 )
 COUNTED = ("query", "batch", "create", "replace", "delete", "upsert")
 """Not the point reads: they are of the marker, at most one in 30 seconds outside of tests."""
+
+
+def _provider(resource: CosmosResource, **options: object) -> CosmosMemoryProvider:
+    most = DECLARATION.recall_records_max or 0
+    return CosmosMemoryProvider(resource.options(**options), recall_records_max=most)
 
 
 class CosmosBench(Bench):
@@ -63,7 +70,7 @@ class CosmosBench(Bench):
         self._resource = resource
         self._proxy = proxy
         way = {} if proxy is None else {"endpoint": f"https://127.0.0.1:{proxy.port}"}
-        self._provider = CosmosMemoryProvider(resource.options(**way))
+        self._provider = _provider(resource, **way)
         self._others: list[CosmosMemoryProvider] = []
         # Not the SDK: who dates requests wrongly is let in by no account.
         self._clock = ProcessClock("providers.cosmos", libraries=False)
@@ -81,7 +88,7 @@ class CosmosBench(Bench):
         return self._provider
 
     async def another(self) -> IMemoryProvider:
-        self._others.append(CosmosMemoryProvider(self._resource.options()))
+        self._others.append(_provider(self._resource))
         return self._others[-1]
 
     async def restart(self) -> None:
@@ -143,7 +150,7 @@ class CosmosBench(Bench):
         """Make the container anew with another key; whoever opens it next finds that one."""
         await self._resource.make_anew("/tenantId")
         await self._provider.close()
-        self._provider = CosmosMemoryProvider(self._resource.options())
+        self._provider = _provider(self._resource)
 
     async def close(self) -> None:
         """Undo faults and close the providers."""

@@ -32,6 +32,14 @@ from providers.errors import (
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.interface import IMemoryProvider
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -56,6 +64,7 @@ DECLARATION = replace(
     backend="linked",
     facts=frozenset(StoreFact),
     absent_facts={},
+    recall_records_max=200,
 )
 
 
@@ -126,6 +135,8 @@ class Link:
 class LinkedProvider(ReferenceMemoryProvider):
     """The reference, every call of which goes over a link."""
 
+    recall_records_max = DECLARATION.recall_records_max
+
     def __init__(self, link: Link) -> None:
         super().__init__(link.server.store, RESOURCE)
         self._link = link
@@ -159,6 +170,27 @@ class LinkedProvider(ReferenceMemoryProvider):
         self._check_open()
         call = super().candidates
         return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        self._check_open()
+        call = super().recall
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        self._check_open()
+        call = super().tagged
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        self._check_open()
+        call = super().unindexed
+        return await self._link.carry(lambda: call(request, timeout=timeout), timeout=timeout)
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        self._check_open()
+        self._check_entries(request)
+        call = super().index
+        return await self._link.write(lambda: call(request, timeout=timeout), timeout=timeout)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         self._check_open()

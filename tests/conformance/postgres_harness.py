@@ -12,7 +12,7 @@ from providers.conformance.declaration import MARKER_HAZARDS, Declaration, Hazar
 from providers.conformance.harness import Bench, Harness
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
-from providers.postgres.negotiate import ABSENT, CAPABILITIES
+from providers.postgres.negotiate import CAPABILITIES
 from providers.postgres.provider import PostgresMemoryProvider
 from tests.fixtures.postgres import DSN_VARIABLE, RESOURCE, Database, PostgresBackend
 from tests.fixtures.postgres_faults import restart, send
@@ -25,7 +25,7 @@ FOREIGN = OWN_SERVER if os.environ.get(DSN_VARIABLE) else frozenset()
 DECLARATION = Declaration(
     backend="postgres",
     capabilities=CAPABILITIES,
-    absent_capabilities=ABSENT,
+    absent_capabilities={},
     facts=frozenset(StoreFact) - FOREIGN,
     absent_facts=dict.fromkeys(FOREIGN, f"the server of {DSN_VARIABLE} is not ours to stop"),
     hazards=MARKER_HAZARDS | {Hazard.SCHEMA, Hazard.RIGHTS, Hazard.INDEX, Hazard.REPLICA},

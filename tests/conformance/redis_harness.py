@@ -12,12 +12,13 @@ from providers.conformance.harness import Bench, Harness
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, ResourceIdentity
 from providers.redis.keys import base_key, marker_key, project_digest
-from providers.redis.negotiate import ABSENT, CAPABILITIES
+from providers.redis.negotiate import CAPABILITIES
 from providers.redis.provider import RedisMemoryProvider
 from tests.fixtures.process_clock import ProcessClock
 from tests.fixtures.redis import RESOURCE, RedisBackend, fresh
 from tests.fixtures.redis_proxy import RedisProxy
 
+RECALL_RECORDS_MAX = 200
 HAZARDS = MARKER_HAZARDS | {
     Hazard.AOF,
     Hazard.EVICTION,
@@ -32,10 +33,12 @@ def declaration(flavour: Flavour) -> Declaration:
     return Declaration(
         backend=str(flavour),
         capabilities=CAPABILITIES,
-        absent_capabilities=ABSENT,
+        absent_capabilities={},
         facts=frozenset(StoreFact),
         absent_facts={},
         hazards=HAZARDS,
+        # Of a provider that is made so; in use it is fifty times as many.
+        recall_records_max=RECALL_RECORDS_MAX,
     )
 
 
@@ -47,9 +50,13 @@ class RedisBench(Bench):
         self._backend = backend
         self._server = backend.server
         self._proxy = proxy
-        self._provider = RedisMemoryProvider(backend.options(endpoint=proxy.endpoint))
+        self._provider = self._made(endpoint=proxy.endpoint)
         self._others: list[RedisMemoryProvider] = []
         self._clock = ProcessClock("providers.redis")
+
+    def _made(self, **given: object) -> RedisMemoryProvider:
+        options = self._backend.options(**given)
+        return RedisMemoryProvider(options, recall_records_max=RECALL_RECORDS_MAX)
 
     @property
     def declaration(self) -> Declaration:
@@ -64,7 +71,7 @@ class RedisBench(Bench):
         return self._provider
 
     async def another(self) -> IMemoryProvider:
-        self._others.append(RedisMemoryProvider(self._backend.options()))
+        self._others.append(self._made())
         return self._others[-1]
 
     async def restart(self) -> None:

@@ -72,7 +72,9 @@ async def test_the_roles_serve_with_exactly_the_rights_of_migrate(operator: Oper
     await check_store(operator)
     held = {tuple(line.split("|")) for line in operator.sql("rights").split()}
     # Updates are granted for columns only; negotiation demands exactly those.
-    assert {privilege for _, _, privilege, column in held if not column} == {"SELECT", "INSERT"}
+    whole = {(table, privilege) for _, table, privilege, column in held if not column}
+    assert {privilege for _, privilege in whole} == {"SELECT", "INSERT", "DELETE"}
+    assert [table for table, privilege in whole if privilege == "DELETE"] == ["recall_vectors"]
     assert {privilege for _, _, privilege, column in held if column} == {"UPDATE"}
 
 

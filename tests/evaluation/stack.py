@@ -145,11 +145,14 @@ _COUNTING: Mapping[str, Callable[[Mapping[str, Any], str], Awaitable[Rows]]] = {
 
 
 @contextmanager
-def development_site(provider: Provider = Provider.POSTGRES) -> Iterator[DevelopmentSite]:
+def development_site(
+    provider: Provider = Provider.POSTGRES, *, embeddings: bool = False
+) -> Iterator[DevelopmentSite]:
     """Run a stack as a process of its own; it ends, and its data go, when this is left.
 
     Args:
         provider: What it keeps memory in.
+        embeddings: Whether it has the local model.
 
     Raises:
         StackFailedError: It did not start.
@@ -160,6 +163,7 @@ def development_site(provider: Provider = Provider.POSTGRES) -> Iterator[Develop
         directory, output = Path(place) / "stack", Path(place) / "output"
         command = ["-m", "broker", "dev", "--data", str(directory), "--port", "0"]
         command += ["--provider", provider]
+        command += ["--embeddings", "local"] if embeddings else []
         with output.open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT

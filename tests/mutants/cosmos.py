@@ -4,6 +4,7 @@ from tests.mutants.mutant import LAWS, Mutant
 
 BROKER = "tests/integration/broker/"
 ANSWERS = "tests/integration/providers/test_cosmos_answers.py"
+RECALL = f"{LAWS}[cosmos (stand-in)-recall"
 
 MUTANTS = (
     Mutant(
@@ -95,6 +96,41 @@ MUTANTS = (
         right="if documents and ids <= seen:",
         wrong="if documents and not ids:",
         tests=(f"{ANSWERS}::test_a_query_that_goes_round_is_ended",),
+    ),
+    Mutant(
+        name="a head that is put without an entry loses its own",
+        file="providers/cosmos/commit.py",
+        right="kept = {} if before is None or put.entry is not None else entries.carried(before)",
+        wrong="kept = {} if before is None or put.entry is None else entries.carried(before)",
+        tests=(f"{RECALL}ing-entry_is_kept_while_only_the_state_changes]",),
+    ),
+    Mutant(
+        name="an old vector stays with a new entry",
+        file="providers/cosmos/index.py",
+        right="name not in entries.NAMES",
+        wrong='name != "terms"',
+        tests=(f"{RECALL}_vectors-vectors_can_be_built_later]",),
+    ),
+    Mutant(
+        name="an entry is put for a head that has moved on",
+        file="providers/cosmos/index.py",
+        right="[1] == put.revision_id",
+        wrong="[1] != put.record_id",
+        tests=(f"{RECALL}_index-index_puts_entries_for_the_head_that_was_read]",),
+    ),
+    Mutant(
+        name="recall leaves out what is too much, in silence",
+        file="providers/cosmos/recall.py",
+        right="        if len(found) > most:\n",
+        wrong="        if len(found) > most + 1:\n",
+        tests=(f"{RECALL}ing-too_many_memories_are_told]",),
+    ),
+    Mutant(
+        name="a packed term is found by how it begins",
+        file="providers/packing.py",
+        right="    sought = term + _TAB\n",
+        wrong="    sought = term\n",
+        tests=("tests/unit/providers/test_packing.py",),
     ),
     Mutant(
         name="the stand-in writes behind what a full disk cut off",

@@ -39,9 +39,16 @@ MUTANTS = (
     Mutant(
         name="Redis leaves a head where it stood in the order",
         file="providers/redis/commit.lua",
-        right="        in_order(old[i], leave)\n",
+        right="        leave(old[i])\n",
         wrong="",
         tests=(f"{LAWS}[redis-searching-pages_join_under_writes]",),
+    ),
+    Mutant(
+        name="Redis tells one member too few that heads enter",
+        file="providers/redis/sets.py",
+        right="            sets.append((name, first, len(members)))\n",
+        wrong="            sets.append((name, first, len(members) - 1))\n",
+        tests=(f"{LAWS}[redis-searching-scope_filters_before_the_limit]",),
     ),
     Mutant(
         name="Redis takes a lease that somebody has",
@@ -130,8 +137,8 @@ MUTANTS = (
     Mutant(
         name="Redis takes a revision id twice",
         file=COMMIT,
-        right="        if found then\n",
-        wrong="        if found == 'x' then\n",
+        right="    if found then\n",
+        wrong="    if found == 'x' then\n",
         tests=(f"{LAWS}[redis-cas-revision_id_of_another_record_conflicts]",),
     ),
     Mutant(
@@ -268,5 +275,47 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
         right="    if tag then\n",
         wrong="    if tag == '' then\n",
         tests=(f"{HERE}test_redis_costs.py::test_a_page_costs_what_it_holds",),
+    ),
+    Mutant(
+        name="Redis recalls what is not eligible",
+        file="providers/redis/recall.py",
+        right="return is_eligible(to_judged(tag, name, head), request.eligible)",
+        wrong="return to_judged(tag, name, head) is not None",
+        tests=(f"{LAWS}[redis-recall_filters-every_filter_acts_on_every_arm]",),
+    ),
+    Mutant(
+        name="Redis ends recall with the first stretch",
+        file="providers/redis/recall.py",
+        right='        asked["low"] = _to_text(low)\n    # Not here',
+        wrong='        asked["low"] = ""\n    # Not here',
+        tests=(f"{HERE}test_redis_recall.py::test_a_scope_is_looked_through_in_stretches",),
+    ),
+    Mutant(
+        name="Redis looks through all of a scope at once",
+        file="providers/redis/recall.lua",
+        right="local RECORDS, BYTES = 500, ",
+        wrong="local RECORDS, BYTES = 50000, ",
+        tests=(f"{HERE}test_redis_recall.py::test_a_scope_is_looked_through_in_stretches",),
+    ),
+    Mutant(
+        name="Redis takes a part of a term for the term",
+        file="providers/redis/entries.py",
+        right='return f"\\n{term}\\t" if plain else _NUL',
+        wrong='return f"{term}\\t" if plain else _NUL',
+        tests=(f"{LAWS}[redis-recalling-terms_mean_themselves]",),
+    ),
+    Mutant(
+        name="Redis leaves a memory where it stood by its old entry",
+        file="providers/redis/commit.lua",
+        right="    if was_one then\n",
+        wrong="    if not record_id then\n",
+        tests=(f"{HERE}test_redis_recall.py::test_who_lacks_an_entry_is_told_while_it_does",),
+    ),
+    Mutant(
+        name="Redis puts an entry for a head that moved on",
+        file="providers/redis/index.lua",
+        right=" and head[REVISION_ID] == asked[2]",
+        wrong="",
+        tests=(f"{LAWS}[redis-recall_index-index_puts_entries_for_the_head_that_was_read]",),
     ),
 )

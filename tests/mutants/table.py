@@ -5,8 +5,11 @@ twice, fails the run and a unit test: a rotten mutant proves nothing. The tests 
 that must go red.
 """
 
+from tests.mutants.admission import MUTANTS as ADMISSION
 from tests.mutants.cosmos import MUTANTS as COSMOS
+from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
+from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
 
 CHECKS = "tests/unit/authority/test_checks.py"
@@ -356,6 +359,23 @@ MUTANTS = (
         wrong='("tenant_id", "project_id", "compilation_id")',
         tests=("tests/integration/store/test_compilations.py",),
     ),
+    Mutant(
+        name="several heads without history bring any amount of text",
+        file="providers/rules.py",
+        right="    if size > TOGETHER_BYTES_MAX:\n",
+        wrong="    if size > 2 * TOGETHER_BYTES_MAX:\n",
+        tests=("tests/unit/providers/test_rules.py::test_bytes_of_several",),
+    ),
+    Mutant(
+        name="several heads without history bring any number of tags",
+        file="providers/rules.py",
+        right="    if tags > TOGETHER_TAGS_MAX:\n",
+        wrong="    if tags > TOGETHER_TAGS_MAX + 1:\n",
+        tests=(f"{LAWS}[postgres-limits-several_heads_without_history_are_bounded]",),
+    ),
+    *ADMISSION,
+    *RECALL,
     *COSMOS,
+    *EMBEDDINGS,
     *REDIS,
 )

@@ -83,7 +83,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STATE_NOT_ALLOWED: _ErrorReason.ValueType  # 26
     """FAILED_PRECONDITION. The record's kind, state or trust forbids it. Metadata: kind, state, trust."""
     ERROR_REASON_TOMBSTONED: _ErrorReason.ValueType  # 27
-    """FAILED_PRECONDITION. The content was forgotten on purpose and may not come back. No method of this release forgets."""
+    """FAILED_PRECONDITION. The content was forgotten on purpose, or rejected as UNTRUE or CHANGED, and may not come back. What
+    was rejected may come back once it was reopened. Metadata of an import: index, of the record in the bundle.
+    """
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 28
     """FAILED_PRECONDITION. The idempotency key was used by another request."""
     ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 29
@@ -151,6 +153,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_WRITE_TOO_LARGE: _ErrorReason.ValueType  # 55
     """INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
     piece. Nothing was written. Write less at once.
+    """
+    ERROR_REASON_CONTENT_REFUSED: _ErrorReason.ValueType  # 56
+    """INVALID_ARGUMENT. A text looks like it holds a secret (rules private_key, access_key_id, service_token, json_web_token,
+    url_password, bearer, secret_assignment), or holds nothing but a model's reasoning (only_reasoning). A BadRequest names
+    each field and rule, never the text. Metadata: field, rule; those of the first.
+    """
+    ERROR_REASON_RECALL_SCOPE_TOO_LARGE: _ErrorReason.ValueType  # 57
+    """FAILED_PRECONDITION. The agent has more memories than the run's provider looks through at once. Metadata: limit;
+    observed (at least).
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -220,7 +231,9 @@ ERROR_REASON_PAGE_TOKEN_INVALID: ErrorReason.ValueType  # 25
 ERROR_REASON_STATE_NOT_ALLOWED: ErrorReason.ValueType  # 26
 """FAILED_PRECONDITION. The record's kind, state or trust forbids it. Metadata: kind, state, trust."""
 ERROR_REASON_TOMBSTONED: ErrorReason.ValueType  # 27
-"""FAILED_PRECONDITION. The content was forgotten on purpose and may not come back. No method of this release forgets."""
+"""FAILED_PRECONDITION. The content was forgotten on purpose, or rejected as UNTRUE or CHANGED, and may not come back. What
+was rejected may come back once it was reopened. Metadata of an import: index, of the record in the bundle.
+"""
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 28
 """FAILED_PRECONDITION. The idempotency key was used by another request."""
 ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 29
@@ -288,5 +301,14 @@ ERROR_REASON_COMPILATION_NOT_FOUND: ErrorReason.ValueType  # 54
 ERROR_REASON_WRITE_TOO_LARGE: ErrorReason.ValueType  # 55
 """INVALID_ARGUMENT. The write is within the limits of its fields, and more than the run's memory provider takes in one
 piece. Nothing was written. Write less at once.
+"""
+ERROR_REASON_CONTENT_REFUSED: ErrorReason.ValueType  # 56
+"""INVALID_ARGUMENT. A text looks like it holds a secret (rules private_key, access_key_id, service_token, json_web_token,
+url_password, bearer, secret_assignment), or holds nothing but a model's reasoning (only_reasoning). A BadRequest names
+each field and rule, never the text. Metadata: field, rule; those of the first.
+"""
+ERROR_REASON_RECALL_SCOPE_TOO_LARGE: ErrorReason.ValueType  # 57
+"""FAILED_PRECONDITION. The agent has more memories than the run's provider looks through at once. Metadata: limit;
+observed (at least).
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

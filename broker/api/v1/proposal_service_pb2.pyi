@@ -43,7 +43,7 @@ class CreateProposalRequest(_message.Message):
     title: _builtins.str
     """REQUIRED. 1-512 code points, not blank, no NUL."""
     content: _builtins.str
-    """REQUIRED. 1-40,000 code points, not blank, no NUL. Stored as it is."""
+    """REQUIRED. 1-40,000 code points, not blank, no NUL. Stored as it is, but for a model's reasoning."""
     rationale: _builtins.str
     """At most 8,000 code points, no NUL. Empty: none."""
     importance: _builtins.float

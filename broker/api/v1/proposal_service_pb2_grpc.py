@@ -59,6 +59,7 @@ class ProposalServiceServicer:
 
     def CreateProposal(self, request, context):
         """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s.
+        Errors: CONTENT_REFUSED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,7 +73,7 @@ class ProposalServiceServicer:
         must be the one the proposal was made in, and be pinned. Delivery needs WriteProjects in the eyes of the Events
         service; a token that is bound to a run has none, so what it promotes stays PENDING. Deadline 10 s, delivery
         included. Errors: RECORD_NOT_FOUND (also: no proposal, or of another run), REVISION_STALE, STATE_NOT_ALLOWED,
-        BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE.
+        BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

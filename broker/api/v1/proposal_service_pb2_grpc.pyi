@@ -38,7 +38,9 @@ class ProposalServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ProposalServiceAsyncStub: ...
     CreateProposal: _grpc.UnaryUnaryMultiCallable[_proposal_service_pb2.CreateProposalRequest, _proposal_service_pb2.CreateProposalResponse]
-    """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s."""
+    """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s.
+    Errors: CONTENT_REFUSED, TOMBSTONED.
+    """
     PromoteProposal: _grpc.UnaryUnaryMultiCallable[_proposal_service_pb2.PromoteProposalRequest, _proposal_service_pb2.PromoteProposalResponse]
     """Turns a pending proposal into a decision: the proposal becomes PROMOTED, a decision with the same content begins
     ACTIVE with trust APPROVED, and a receipt is kept for the Events service; all of it or nothing. Then the receipt is
@@ -47,7 +49,7 @@ class ProposalServiceStub:
     must be the one the proposal was made in, and be pinned. Delivery needs WriteProjects in the eyes of the Events
     service; a token that is bound to a run has none, so what it promotes stays PENDING. Deadline 10 s, delivery
     included. Errors: RECORD_NOT_FOUND (also: no proposal, or of another run), REVISION_STALE, STATE_NOT_ALLOWED,
-    BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE.
+    BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
     """
 
 @_typing.type_check_only
@@ -60,7 +62,9 @@ class ProposalServiceAsyncStub(ProposalServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateProposal: _aio.UnaryUnaryMultiCallable[_proposal_service_pb2.CreateProposalRequest, _proposal_service_pb2.CreateProposalResponse]  # type: ignore[assignment]
-    """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s."""
+    """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s.
+    Errors: CONTENT_REFUSED, TOMBSTONED.
+    """
     PromoteProposal: _aio.UnaryUnaryMultiCallable[_proposal_service_pb2.PromoteProposalRequest, _proposal_service_pb2.PromoteProposalResponse]  # type: ignore[assignment]
     """Turns a pending proposal into a decision: the proposal becomes PROMOTED, a decision with the same content begins
     ACTIVE with trust APPROVED, and a receipt is kept for the Events service; all of it or nothing. Then the receipt is
@@ -69,7 +73,7 @@ class ProposalServiceAsyncStub(ProposalServiceStub):
     must be the one the proposal was made in, and be pinned. Delivery needs WriteProjects in the eyes of the Events
     service; a token that is bound to a run has none, so what it promotes stays PENDING. Deadline 10 s, delivery
     included. Errors: RECORD_NOT_FOUND (also: no proposal, or of another run), REVISION_STALE, STATE_NOT_ALLOWED,
-    BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE.
+    BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
     """
 
 class ProposalServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -85,7 +89,9 @@ class ProposalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _proposal_service_pb2.CreateProposalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_proposal_service_pb2.CreateProposalResponse, _abc.Awaitable[_proposal_service_pb2.CreateProposalResponse]]:
-        """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s."""
+        """Creates a proposal, PENDING with trust PENDING. Pins the run where it is the first to use it. Deadline 10 s.
+        Errors: CONTENT_REFUSED, TOMBSTONED.
+        """
 
     @_abc_1.abstractmethod
     def PromoteProposal(
@@ -100,7 +106,7 @@ class ProposalServiceServicer(metaclass=_abc_1.ABCMeta):
         must be the one the proposal was made in, and be pinned. Delivery needs WriteProjects in the eyes of the Events
         service; a token that is bound to a run has none, so what it promotes stays PENDING. Deadline 10 s, delivery
         included. Errors: RECORD_NOT_FOUND (also: no proposal, or of another run), REVISION_STALE, STATE_NOT_ALLOWED,
-        BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE.
+        BINDING_MISSING, CAPABILITY_MISSING, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
         """
 
 def add_ProposalServiceServicer_to_server(servicer: ProposalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -171,6 +171,8 @@ class _ChangeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChangeKind
     """The same fact was told again."""
     CHANGE_KIND_FORGOTTEN: _ChangeKind.ValueType  # 17
     """A memory was removed from every read but the audit."""
+    CHANGE_KIND_SUPERSEDED: _ChangeKind.ValueType  # 18
+    """A memory was replaced by another."""
 
 class ChangeKind(_ChangeKind, metaclass=_ChangeKindEnumTypeWrapper):
     """What a revision changed."""
@@ -211,6 +213,8 @@ CHANGE_KIND_REINFORCED: ChangeKind.ValueType  # 16
 """The same fact was told again."""
 CHANGE_KIND_FORGOTTEN: ChangeKind.ValueType  # 17
 """A memory was removed from every read but the audit."""
+CHANGE_KIND_SUPERSEDED: ChangeKind.ValueType  # 18
+"""A memory was replaced by another."""
 Global___ChangeKind: _TypeAlias = ChangeKind  # noqa: Y015
 
 class _MemoryKind:
@@ -643,7 +647,9 @@ class MemoryFacet(_message.Message):
     corroboration: _builtins.int
     """OUTPUT_ONLY. How often it was told again."""
     flagged: _builtins.bool
-    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. This release does not look: always false."""
+    """OUTPUT_ONLY. Whether the text looks like an instruction to a model. It is kept as it is, and a context holds [BLOCKED]
+    in its place. Looked at whenever a text is written; a record without a facet gets one where it is flagged.
+    """
     invalidation_reason: _builtins.str
     """OUTPUT_ONLY. Why it left use."""
     @_builtins.property

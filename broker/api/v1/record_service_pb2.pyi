@@ -46,7 +46,7 @@ class CreateRecordRequest(_message.Message):
     title: _builtins.str
     """At most 512 code points, no NUL. Empty: none."""
     content: _builtins.str
-    """REQUIRED. 1-40,000 code points, not blank, no NUL. Stored as it is."""
+    """REQUIRED. 1-40,000 code points, not blank, no NUL. Stored as it is, but for a model's reasoning."""
     rationale: _builtins.str
     """At most 8,000 code points, no NUL. Empty: none."""
     importance: _builtins.float
@@ -63,7 +63,7 @@ class CreateRecordRequest(_message.Message):
 
     @_builtins.property
     def facet(self) -> _record_pb2.MemoryFacet:
-        """What is known about it as a memory. OUTPUT_ONLY fields are ignored. Unset: the record has no facet."""
+        """What is known about it as a memory. OUTPUT_ONLY fields are ignored. Unset: the record has no facet, unless it is flagged."""
 
     def __init__(
         self,

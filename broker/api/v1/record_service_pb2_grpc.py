@@ -51,6 +51,13 @@ class RecordServiceStub:
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     def __init__(self, channel):
@@ -157,11 +164,19 @@ class RecordServiceServicer:
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     def CreateRecord(self, request, context):
         """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
-        of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+        of source type OPERATOR or MANUAL; every other memory starts PENDING. Equal memories are all kept. Deadline 10 s.
+        Errors: CONTENT_REFUSED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -197,7 +212,8 @@ class RecordServiceServicer:
         also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
         PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
         lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
-        Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+        Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED,
+        CONTENT_REFUSED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,7 +229,7 @@ class RecordServiceServicer:
 
     def UnarchiveRecord(self, request, context):
         """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
-        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -233,7 +249,7 @@ class RecordServiceServicer:
         """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
         stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
         History is never rewound. Deadline 10 s.
-        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -249,7 +265,8 @@ class RecordServiceServicer:
 
     def RejectRecord(self, request, context):
         """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
-        A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        A memory needs WriteProjects, too, and a token that is bound to nothing. What a memory says that is rejected as UNTRUE
+        or CHANGED may not be said again until it is reopened. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -386,6 +403,13 @@ class RecordService:
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     @staticmethod

@@ -52,6 +52,13 @@ class RecordServiceStub:
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     @_typing.overload
@@ -60,7 +67,8 @@ class RecordServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RecordServiceAsyncStub: ...
     CreateRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.CreateRecordRequest, _record_service_pb2.CreateRecordResponse]
     """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
-    of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+    of source type OPERATOR or MANUAL; every other memory starts PENDING. Equal memories are all kept. Deadline 10 s.
+    Errors: CONTENT_REFUSED, TOMBSTONED.
     """
     GetRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]
     """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
@@ -79,7 +87,8 @@ class RecordServiceStub:
     also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
     PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
     lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
-    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED,
+    CONTENT_REFUSED, TOMBSTONED.
     """
     ArchiveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ArchiveRecordRequest, _record_service_pb2.ArchiveRecordResponse]
     """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
@@ -87,7 +96,7 @@ class RecordServiceStub:
     """
     UnarchiveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.UnarchiveRecordRequest, _record_service_pb2.UnarchiveRecordResponse]
     """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
-    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, TOMBSTONED.
     """
     SupersedeDecision: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]
     """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
@@ -99,7 +108,7 @@ class RecordServiceStub:
     """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
     stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
     History is never rewound. Deadline 10 s.
-    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
     """
     ApproveRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]
     """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
@@ -107,7 +116,8 @@ class RecordServiceStub:
     """
     RejectRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.RejectRecordRequest, _record_service_pb2.RejectRecordResponse]
     """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
-    A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    A memory needs WriteProjects, too, and a token that is bound to nothing. What a memory says that is rejected as UNTRUE
+    or CHANGED may not be said again until it is reopened. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
     """
     ReopenRecord: _grpc.UnaryUnaryMultiCallable[_record_service_pb2.ReopenRecordRequest, _record_service_pb2.ReopenRecordResponse]
@@ -147,12 +157,20 @@ class RecordServiceAsyncStub(RecordServiceStub):
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.CreateRecordRequest, _record_service_pb2.CreateRecordResponse]  # type: ignore[assignment]
     """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
-    of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+    of source type OPERATOR or MANUAL; every other memory starts PENDING. Equal memories are all kept. Deadline 10 s.
+    Errors: CONTENT_REFUSED, TOMBSTONED.
     """
     GetRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.GetRecordRequest, _record_service_pb2.GetRecordResponse]  # type: ignore[assignment]
     """Returns the head of a record. Deadline 5 s. Errors: RECORD_NOT_FOUND."""
@@ -171,7 +189,8 @@ class RecordServiceAsyncStub(RecordServiceStub):
     also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
     PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
     lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
-    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+    Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED,
+    CONTENT_REFUSED, TOMBSTONED.
     """
     ArchiveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ArchiveRecordRequest, _record_service_pb2.ArchiveRecordResponse]  # type: ignore[assignment]
     """Puts an active memory, session context or decision aside. Trust is kept. Deadline 10 s.
@@ -179,7 +198,7 @@ class RecordServiceAsyncStub(RecordServiceStub):
     """
     UnarchiveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.UnarchiveRecordRequest, _record_service_pb2.UnarchiveRecordResponse]  # type: ignore[assignment]
     """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
-    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+    Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, TOMBSTONED.
     """
     SupersedeDecision: _aio.UnaryUnaryMultiCallable[_record_service_pb2.SupersedeDecisionRequest, _record_service_pb2.SupersedeDecisionResponse]  # type: ignore[assignment]
     """Replaces an active decision by another decision of the same project and agent. From it, over what replaced
@@ -191,7 +210,7 @@ class RecordServiceAsyncStub(RecordServiceStub):
     """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
     stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
     History is never rewound. Deadline 10 s.
-    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+    Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
     """
     ApproveRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ApproveRecordRequest, _record_service_pb2.ApproveRecordResponse]  # type: ignore[assignment]
     """Confirms an active memory or decision whose trust is PENDING or LEGACY. A memory needs WriteProjects, too, and a token
@@ -199,7 +218,8 @@ class RecordServiceAsyncStub(RecordServiceStub):
     """
     RejectRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.RejectRecordRequest, _record_service_pb2.RejectRecordResponse]  # type: ignore[assignment]
     """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
-    A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+    A memory needs WriteProjects, too, and a token that is bound to nothing. What a memory says that is rejected as UNTRUE
+    or CHANGED may not be said again until it is reopened. Deadline 10 s.
     Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
     """
     ReopenRecord: _aio.UnaryUnaryMultiCallable[_record_service_pb2.ReopenRecordRequest, _record_service_pb2.ReopenRecordResponse]  # type: ignore[assignment]
@@ -238,6 +258,13 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
     gives the original reply with `replayed` set, for ever; with another request IDEMPOTENCY_KEY_REUSED. A refused write
     does not use up its key. Errors of writes: also ABORTED (CONCURRENT_WRITE), UNAVAILABLE (COMMIT_OUTCOME_UNKNOWN;
     repeat with the same key), PERMISSION_DENIED (SOURCE_NOT_ALLOWED).
+
+    Every text that is written, brought back or moved in passes one gate. Blocks of a model's reasoning (`<think>` and the
+    like) are taken out of title, content and rationale; all else is kept to the byte. A text that looks like it holds a
+    secret, and one that is nothing but reasoning, is refused: CONTENT_REFUSED, with field and rule. A text that looks like
+    an instruction to a model is kept and flagged (`facet.flagged`). A text that was forgotten, or that a memory of the same
+    agent and namespace says that was rejected as UNTRUE or CHANGED, does not come back: TOMBSTONED. Case, composition and
+    white space do not count there.
     """
 
     @_abc_1.abstractmethod
@@ -247,7 +274,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.CreateRecordResponse, _abc.Awaitable[_record_service_pb2.CreateRecordResponse]]:
         """Creates a memory or a session context, ACTIVE. A session context starts with trust APPROVED, and so does a memory
-        of source type OPERATOR or MANUAL; every other memory starts PENDING. Deadline 10 s.
+        of source type OPERATOR or MANUAL; every other memory starts PENDING. Equal memories are all kept. Deadline 10 s.
+        Errors: CONTENT_REFUSED, TOMBSTONED.
         """
 
     @_abc_1.abstractmethod
@@ -290,7 +318,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         also when nothing differs. Keeps the state. Trust: REJECTED stays, and that of a session context; a memory goes to
         PENDING when anything differs, a decision when title, content, rationale or tags do. An edit that changes anything
         lowers the facet's origin tier to the editor's: OPERATOR with WriteProjects and an unbound token, else AGENT.
-        Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED.
+        Deadline 10 s. Errors: RECORD_NOT_FOUND, REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED,
+        CONTENT_REFUSED, TOMBSTONED.
         """
 
     @_abc_1.abstractmethod
@@ -310,7 +339,7 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.UnarchiveRecordResponse, _abc.Awaitable[_record_service_pb2.UnarchiveRecordResponse]]:
         """Takes an archived memory or session context back. Trust is kept. A decision comes back by RestoreRecord only.
-        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED.
+        Deadline 10 s. Errors: REVISION_STALE, STATE_NOT_ALLOWED, TOMBSTONED.
         """
 
     @_abc_1.abstractmethod
@@ -334,7 +363,7 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         """Appends a head with the content set of an earlier revision of a memory or decision: active, trust PENDING (REJECTED
         stays), link to a replacement cleared. The facet is kept, and as sensitive at least as that of the earlier revision.
         History is never rewound. Deadline 10 s.
-        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE.
+        Errors: REVISION_STALE, REVISION_NOT_FOUND, STATE_NOT_ALLOWED, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED.
         """
 
     @_abc_1.abstractmethod
@@ -354,7 +383,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_service_pb2.RejectRecordResponse, _abc.Awaitable[_record_service_pb2.RejectRecordResponse]]:
         """Refuses an active memory or decision (trust REJECTED, state kept) or a pending proposal (state and trust REJECTED).
-        A memory needs WriteProjects, too, and a token that is bound to nothing. Deadline 10 s.
+        A memory needs WriteProjects, too, and a token that is bound to nothing. What a memory says that is rejected as UNTRUE
+        or CHANGED may not be said again until it is reopened. Deadline 10 s.
         Errors: REVISION_STALE, STATE_NOT_ALLOWED, PERMISSION_MISSING, TOKEN_BOUND.
         """
 

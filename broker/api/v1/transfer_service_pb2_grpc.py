@@ -75,7 +75,8 @@ class TransferServiceServicer:
         origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
         may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
         BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
-        REPLACEMENT_CYCLE, CONCURRENT_WRITE.
+        REPLACEMENT_CYCLE, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED. What a head says passes the gate that RecordService
+        speaks of, and it is flagged where its text asks for it; what its history says is kept as it was given.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

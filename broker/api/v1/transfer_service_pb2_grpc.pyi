@@ -51,7 +51,8 @@ class TransferServiceStub:
     origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
     may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
     BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
-    REPLACEMENT_CYCLE, CONCURRENT_WRITE.
+    REPLACEMENT_CYCLE, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED. What a head says passes the gate that RecordService
+    speaks of, and it is flagged where its text asks for it; what its history says is kept as it was given.
     """
 
 @_typing.type_check_only
@@ -77,7 +78,8 @@ class TransferServiceAsyncStub(TransferServiceStub):
     origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
     may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
     BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
-    REPLACEMENT_CYCLE, CONCURRENT_WRITE.
+    REPLACEMENT_CYCLE, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED. What a head says passes the gate that RecordService
+    speaks of, and it is flagged where its text asks for it; what its history says is kept as it was given.
     """
 
 class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -112,7 +114,8 @@ class TransferServiceServicer(metaclass=_abc_1.ABCMeta):
         origin tier EXTERNAL, source type EXTERNAL where it was OPERATOR or MANUAL, not corroborated; `flagged` stays. No time
         may lie more than 5 minutes ahead of the broker's clock. It never merges. Deadline 20 s. Errors: BUNDLE_INVALID (a BadRequest names the fields),
         BUNDLE_UNSUPPORTED, BUNDLE_SCOPE_MISMATCH, BUNDLE_TOO_LARGE, BUNDLE_CONFLICT, REPLACEMENT_INVALID,
-        REPLACEMENT_CYCLE, CONCURRENT_WRITE.
+        REPLACEMENT_CYCLE, CONCURRENT_WRITE, CONTENT_REFUSED, TOMBSTONED. What a head says passes the gate that RecordService
+        speaks of, and it is flagged where its text asks for it; what its history says is kept as it was given.
         """
 
 def add_TransferServiceServicer_to_server(servicer: TransferServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,6 +1,6 @@
 """The limits of clause C-15, at the limit and one past it, and a write set's own rules."""
 
-from collections.abc import Callable
+import json
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -11,8 +11,8 @@ from providers.conformance.declaration import StoreFact
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
 from providers.conformance.steps import commit, committed, load, nothing_of, pages, stored
-from providers.errors import WriteSetInvalidError
-from providers.model import Claim, ClaimRelease, ProjectKey, Record, WriteSet
+from providers.errors import ProviderError, WriteSetInvalidError, WriteSetTooLargeError
+from providers.model import Claim, ClaimRelease, Content, ProjectKey, Record, WriteSet
 
 HEADS_MAX = 100
 HISTORY_MAX = 500
@@ -21,8 +21,12 @@ TEXT_BYTES_MAX = 4 * 1024 * 1024
 TEXT_SLACK = 64 * 1024
 """What ids, types and names may take beside the content."""
 
-CONTENT_BYTES_MAX = 40_000
+CONTENT_LENGTH = 40_000
 OUTCOME_BYTES_MAX = 1024
+TOGETHER_BYTES_MAX = 384 * 1024
+TOGETHER_TAGS_MAX = 192
+TOGETHER = 12
+FEW_BYTES = 32 * 1024
 
 
 def _heads(project: ProjectKey, count: int) -> WriteSet:
@@ -48,14 +52,33 @@ def _keys(project: ProjectKey, count: int) -> WriteSet:
 
 
 def _text(project: ProjectKey, size: int) -> WriteSet:
-    """Put ``size`` bytes of content, in characters of three bytes as far as that goes."""
-    records: list[Record] = []
-    while size > 0:
-        part = min(size, 3 * CONTENT_BYTES_MAX)
-        said = "\u9b31" * (part // 3) + "a" * (part % 3)
-        records.append(specimens.memory(f"r{len(records)}", said))
+    """Put ``size`` bytes of content into one chain, in characters of three bytes where it can."""
+    parts = -(-size // (3 * CONTENT_LENGTH))
+    chain = specimens.history("r0", parts)
+    said: list[Record] = []
+    for each in chain:
+        part = min(size, 3 * CONTENT_LENGTH)
         size -= part
+        text = "\u9b31" * (part // 3) + "a" * (part % 3)
+        said.append(replace(each, current=replace(each.current, content=specimens.content(text))))
+    return specimens.create(project, said[-1], history=tuple(each.current for each in said[:-1]))
+
+
+def _together(project: ProjectKey, size: int, tags: int) -> WriteSet:
+    """Put twelve heads without history, of so many bytes as JSON and so many tags together."""
+    records = []
+    for number in range(TOGETHER):
+        names = tuple(f"t{n:03}" for n in range(number, tags, TOGETHER))
+        said = specimens.content("", title=None, tags=names)
+        share = (size + number) // TOGETHER
+        text = "a" * (share - _json_size(said))
+        records.append(specimens.memory(f"r{number}", content=replace(said, content=text)))
     return specimens.create(project, *records)
+
+
+def _json_size(said: Content) -> int:
+    texts = (said.type, said.content, *said.tags)
+    return sum(len(json.dumps(text, ensure_ascii=False).encode()) for text in texts)
 
 
 @law("C-15", "C-1", capability=Capability.WRITE)
@@ -92,7 +115,30 @@ async def write_sets_past_a_limit_are_refused(bench: Bench) -> None:
         "keys": _keys(project, KEYS_MAX + 1),
         "text": _text(project, TEXT_BYTES_MAX + 1),
     }.items():
-        await _expect_invalid(bench, write, f"too much: {name}")
+        await _expect_refusal(bench, write, f"too much: {name}")
+
+
+@law("C-15", "C-1", "C-5", capability=Capability.WRITE)
+async def several_heads_without_history_are_bounded(bench: Bench) -> None:
+    """004-48: 384 KiB and 192 tags hold up nobody for long; one more of either is refused."""
+    for name, size, tags in (
+        ("bytes", TOGETHER_BYTES_MAX, 0),
+        ("tags", FEW_BYTES, TOGETHER_TAGS_MAX),
+        ("both", TOGETHER_BYTES_MAX, TOGETHER_TAGS_MAX),
+    ):
+        project = bench.project(name)
+        write = _together(project, size, tags)
+        await committed(bench.provider, write)
+        await stored(bench.provider, project, *(each.record for each in write.heads))
+    for name, write in _too_large(bench.project()).items():
+        await _expect_refusal(bench, write, f"too much: {name}", WriteSetTooLargeError)
+
+
+def _too_large(project: ProjectKey) -> dict[str, WriteSet]:
+    return {
+        "bytes": _together(project, TOGETHER_BYTES_MAX + 1, 0),
+        "tags": _together(project, FEW_BYTES, TOGETHER_TAGS_MAX + 1),
+    }
 
 
 @law("C-15", "C-5", capability=Capability.WRITE)
@@ -100,13 +146,14 @@ async def write_sets_that_break_their_rules_are_refused(bench: Bench) -> None:
     """004-20, 004-52: chains with gaps, keys used twice and false fingerprints are refused."""
     project = bench.project()
     for name, write in _broken(project).items():
-        await _expect_invalid(bench, write, name)
+        await _expect_refusal(bench, write, name)
     await committed(bench.provider, _heads(project, 1))
 
 
-async def _expect_invalid(bench: Bench, write: WriteSet, what: str) -> None:
-    call = commit(bench.provider, write)
-    await expect.raises(call, WriteSetInvalidError, what=what)
+async def _expect_refusal(
+    bench: Bench, write: WriteSet, what: str, error: type[ProviderError] = WriteSetInvalidError
+) -> None:
+    await expect.raises(commit(bench.provider, write), error, what=what)
     few = replace(write, heads=write.heads[:HEADS_MAX])
     await nothing_of(bench.provider, few)
     left = await load(bench.provider, write.project, graph=True, transfer=True)
@@ -164,11 +211,12 @@ async def invalid_write_set_is_never_sent(bench: Bench) -> None:
     good = _heads(project, 1)
     await committed(bench.provider, good)
     before = bench.round_trips()
-    makers: tuple[Callable[[], WriteSet], ...] = (
-        lambda: _heads(project, HEADS_MAX + 1),
-        lambda: _text(project, TEXT_BYTES_MAX + 1),
-        lambda: specimens.create(project, specimens.memory("x", "a\0b")),
-    )
-    for make in makers:
-        await expect.raises(commit(bench.provider, make()), WriteSetInvalidError, what="unfit")
+    for write in (
+        _heads(project, HEADS_MAX + 1),
+        _text(project, TEXT_BYTES_MAX + 1),
+        specimens.create(project, specimens.memory("x", "a\0b")),
+    ):
+        await expect.raises(commit(bench.provider, write), WriteSetInvalidError, what="unfit")
+    for write in _too_large(project).values():
+        await expect.raises(commit(bench.provider, write), WriteSetTooLargeError, what="too much")
     expect.equal(bench.round_trips() - before, 0, "round trips of invalid write sets")

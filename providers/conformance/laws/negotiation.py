@@ -29,6 +29,8 @@ async def negotiate_reports_exact_capabilities(bench: Bench) -> None:
     expect.that(
         all(reason.strip() for reason in negotiated.absent.values()), "every absence has a reason"
     )
+    most = bench.declaration.recall_records_max
+    expect.equal(negotiated.recall_records_max, most, "how many memories recall looks through")
     expect.that(negotiated.adapter_version.strip() != "", "the adapter has a version")
     expect.that(negotiated.options_schema_version >= 1, "the options schema has a version")
     expect.that(negotiated.options_revision.strip() != "", "the options have a revision")

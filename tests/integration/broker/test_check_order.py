@@ -63,6 +63,7 @@ BAD: Final[dict[str, Any]] = {
     "importance_min": 7.0,
     "source_revision": 0,
     "query": "q" * 2_001,
+    "limit": -1,
     "compilation_id": NO_ID,
 }
 """Fields that are wrong beside the scope, at least one for each RPC that has any."""

@@ -82,6 +82,7 @@ def strange(*path: str | int) -> Change:
 
 PROVIDER = ("providers", 0)
 OPTIONS = ("providers", 0, "options")
+ENDPOINT = {"provider": "http", "endpoint": "https://m.test", "model": "m", "dimension": 3}
 FAR = "postgresql://role:hush-hush@database.example/name"
 
 # What is changed, and words of the line that tells of it.
@@ -110,6 +111,19 @@ UNFIT: dict[str, tuple[Change, tuple[str, ...]]] = {
     "absent_events_ca": (
         put("absent-ca.pem", "events", "root_certificates_file"),
         ("events", "absent-ca.pem"),
+    ),
+    "embeddings_in_plaintext": (
+        put(ENDPOINT | {"endpoint": "http://127.0.0.1/v1"}, "embeddings"),
+        ("embeddings.endpoint", "https"),
+    ),
+    "embeddings_of_a_metadata_service": (
+        put(ENDPOINT | {"endpoint": "https://169.254.169.254/v1"}, "embeddings"),
+        ("embeddings.endpoint", "metadata service"),
+    ),
+    "embeddings_of_no_kind": (put({"provider": "remote"}, "embeddings"), ("embeddings",)),
+    "absent_key_of_embeddings": (
+        put(ENDPOINT | {"key_file": "absent-key"}, "embeddings"),
+        ("embeddings", "absent-key"),
     ),
     "no_events": (lambda settings: settings.pop("events"), ("events",)),
     "events_in_plaintext": (plaintext_events, ("events.plaintext_loopback",)),

@@ -132,8 +132,10 @@ async def test_transfers(run: Run) -> None:
 async def test_one_write(run: Run) -> None:
     """004-15, B1, B2: an uncontended write asks the owner twice and the store twice."""
     twice = (2, {"load": 1, "commit": 1})
-    assert await run.cost(CREATE, idempotency_key="another") == twice
-    assert await run.cost(UPDATE) == twice
+    assert await run.cost(CREATE, idempotency_key="another", content="another") == twice
+    assert await run.cost(UPDATE, content="another") == twice
+    changed: dict[str, Any] = {"idempotency_key": "key-3", "expected_revision": 2}
+    assert await run.cost(UPDATE, content="changed", **changed) == twice
 
 
 async def test_one_read(run: Run) -> None:

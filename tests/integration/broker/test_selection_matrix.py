@@ -41,6 +41,7 @@ from tests.fixtures.record_calls import (
     GET,
     GET_BINDING,
     LIST_PROVIDERS,
+    MEMORY_RPCS,
     PROPOSAL_RPCS,
     READS,
     RPCS,
@@ -174,7 +175,7 @@ CATALOG_ROWS: Final = (
     drifted("options_revision", "options-v2"),
     drifted("hosting", "tenant"),
     drifted("advertised_capabilities", CAPABILITIES[:3]),
-    drifted("advertised_capabilities", (*CAPABILITIES, "memory.records.recall")),
+    drifted("advertised_capabilities", (*CAPABILITIES, "memory.records.later")),
     drifted("advertised_capabilities", (*CAPABILITIES[:3], "memory.unknown")),
     moved("project_revision", 2),
     moved("project_configuration_revision", 2),
@@ -335,7 +336,7 @@ async def test_capability_missing_from_the_pin(stand: Stand) -> None:
     """004-24, 004-25: what was not negotiated then is not used now."""
     project = await pinned(stand, capabilities=["memory.records.read"])
     missing = ("FAILED_PRECONDITION", "CAPABILITY_MISSING")
-    refused = (*RPCS, *PROPOSAL_RPCS, *TRANSFERS, COMPILE)
+    refused = (*RPCS, *PROPOSAL_RPCS, *TRANSFERS, *MEMORY_RPCS, COMPILE)
     assert await every_rpc(stand, project) == dict.fromkeys(refused, missing) | {
         GET: ("NOT_FOUND", "RECORD_NOT_FOUND"),
         BATCH: ("NOT_FOUND", "RECORD_NOT_FOUND"),

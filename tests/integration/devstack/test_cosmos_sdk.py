@@ -15,7 +15,7 @@ from azure.cosmos import PartitionKey
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from broker.devstack.cosmos import CosmosServer, Fault
-from tests.fixtures.cosmos import SINGLE_SEND, Place, ReplayError, cosmos_client
+from tests.fixtures.cosmos import SINGLE_SEND, Place, SentAgainError, cosmos_client
 
 BATCH: list[Any] = [("create", ({"id": "a", "projectId": "p"},))]
 MANY = 50
@@ -50,7 +50,7 @@ async def sends(
         place.server.control.inject(fault)
         try:
             await container.execute_item_batch(BATCH, "p", read_timeout=0.3)
-        except (AzureError, ReplayError):
+        except (AzureError, SentAgainError):
             place.server.control.clear()
         return place.server.control.counts()["batch"]
 
@@ -114,7 +114,7 @@ async def test_a_container_made_anew_gets_the_batch_unless_it_is_guarded(
         await anew(place)
         place.server.control.forget()
         if once:
-            with pytest.raises(ReplayError):
+            with pytest.raises(SentAgainError):
                 await container.execute_item_batch(BATCH, "p")
         else:
             await container.execute_item_batch(BATCH, "p")

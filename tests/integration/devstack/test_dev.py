@@ -247,3 +247,9 @@ async def test_runtime_role_is_a_plain_login(stack: Stack) -> None:
                 await connection.execute(statement)
     finally:
         await connection.close()
+
+
+def test_embeddings_are_asked_for_on_the_command_line(directory: Path) -> None:
+    stack = Stack(directory, 0, "", "--embeddings", "local", real=True).ready()
+    assert stack.settings["embeddings"] == {"provider": "local"}
+    assert stack.stop() == 0, "\n".join(stack.output)

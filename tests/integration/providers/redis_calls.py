@@ -38,7 +38,7 @@ _OF_DELIVERY = ("acquire", "acknowledge", "release")
 WRITES: Calls = {
     "commit": _commit,
     "a commit with an effect": _ALL["a commit with an effect"],
-    **{name: _ALL[name] for name in _OF_DELIVERY},
+    **{name: _ALL[name] for name in (*_OF_DELIVERY, "index")},
 }
 READS: Calls = {
     "load": _load,
@@ -52,7 +52,7 @@ async def works(provider: IMemoryProvider) -> None:
     """Expect a negotiation, a write and every read to end well."""
     await provider.negotiate(timeout=SECONDS)
     assert await _commit(provider, PROJECT) == Committed()
-    for call in (*READS.values(), *(WRITES[name] for name in _OF_DELIVERY)):
+    for call in (*READS.values(), *(WRITES[name] for name in (*_OF_DELIVERY, "index"))):
         await call(provider, PROJECT)
 
 

@@ -15,6 +15,7 @@ from providers.conformance.delivery_steps import (
     pending,
     release,
 )
+from providers.conformance.recall_steps import index, recalled, tagged, unindexed
 from providers.conformance.steps import candidates, commit, committed, load, page, search
 from providers.conformance.transfer_steps import brought, chain_of, export, graves
 from providers.cosmos import keys
@@ -29,13 +30,15 @@ PARTITION = keys.partition_of(PROJECT)
 GONE = object()
 DAMAGES: Mapping[str, Any] = {"gone": GONE, "null": None, "a list": [[1]]}
 KINDS = ("head", "revision", "segment", "receipt", "key", "counter", "effect", "stream", "fence")
+VECTOR = specimens.vector(0.6, 0.8)
+ENTRY = specimens.entry("java build", vector=VECTOR)
 Calls = Mapping[str, Callable[[], Awaitable[object]]]
 
 
 async def _filled(provider: CosmosMemoryProvider) -> tuple[WriteSet, tuple[AcceptedEffect, ...]]:
     """Store something of every kind: r1 with a claim, h1 imported, d1 superseded, two effects."""
-    record = specimens.memory("r1")
-    first = specimens.create(PROJECT, record, **specimens.claiming("r1", "held"))
+    put = specimens.put(specimens.memory("r1"), entry=ENTRY)
+    first = specimens.write(PROJECT, put, **specimens.claiming("r1", "held"))
     grave = specimens.write(PROJECT, tombstones=(specimens.tombstone("grave"),))
     moved = brought(PROJECT, [chain_of(*specimens.history("h1", 3))], transfer_expected=1)
     one, two = specimens.decision("one"), specimens.decision("two")
@@ -86,12 +89,21 @@ def _calls(
         "an acknowledgement": lambda: acknowledge(provider, PROJECT, delivered, "none"),
         "an effect": lambda: effect_of(provider, PROJECT, delivered),
         "pending effects": lambda: pending(provider, PROJECT),
+        "recall": lambda: recalled(provider, PROJECT, "java", vector=VECTOR),
+        "recall by words": lambda: recalled(provider, PROJECT, "java"),
+        "tagged": lambda: tagged(provider, PROJECT),
+        "unindexed": lambda: unindexed(provider, PROJECT, vector_model="m2"),
+        # The last: it puts an entry over the damaged one.
+        "index": lambda: index(provider, PROJECT, first.heads[0].record, ENTRY),
     }
 
 
 def _allowed(field: str) -> tuple[type[ProviderError], ...]:
-    """What may be told of it; the stand-in takes no order by what an item has not."""
-    ordered = field in {"newest", "place", "recordId", "last", "sequence"}
+    """What may be told of it; the stand-in takes no order by what an item has not.
+
+    Nor does it compare a text with anything else.
+    """
+    ordered = field in {"newest", "place", "recordId", "last", "sequence", "model"}
     return (StoredDataInvalidError, *([ProviderUnavailableError] if ordered else []))
 
 

@@ -87,25 +87,27 @@ def _without(name: str, place: int) -> dict[str, Any]:
     return {**POLICY, name: left}
 
 
+def _unindexed(field: str) -> dict[str, Any]:
+    left = [each for each in POLICY["includedPaths"] if each["path"] != f"/{field}/?"]
+    return {**POLICY, "includedPaths": left}
+
+
 @pytest.mark.parametrize(
     ("settings", "fact"),
     [
         ({"default_ttl": 3_600}, "ttl"),
         ({"indexing_policy": _without("compositeIndexes", 0)}, "index"),
         ({"indexing_policy": _without("compositeIndexes", 1)}, "index"),
-        (
-            {
-                "indexing_policy": POLICY
-                | {
-                    "includedPaths": [
-                        each for each in POLICY["includedPaths"] if each["path"] != "/last/?"
-                    ]
-                }
-            },
-            "index",
-        ),
+        ({"indexing_policy": _unindexed("last")}, "index"),
+        ({"indexing_policy": _unindexed("recordId")}, "index"),
     ],
-    ids=["ttl", "no search order", "no candidate order", "no order of histories"],
+    ids=[
+        "ttl",
+        "no search order",
+        "no candidate order",
+        "no order of histories",
+        "no order of ids",
+    ],
 )
 async def test_a_container_that_is_not_fit_is_refused(
     cosmos_provider: CosmosMemoryProvider,

@@ -12,13 +12,16 @@ from providers.conformance.delivery_steps import (
     pending,
     release,
 )
+from providers.conformance.recall_steps import recalled, tagged, unindexed
 from providers.conformance.steps import candidates, commit, committed, load, page, search
 from providers.conformance.transfer_steps import brought, chain_of, export, graves
 from providers.cosmos.provider import CosmosMemoryProvider
-from providers.model import ProjectKey, RevisionRef
+from providers.model import ProjectKey, RevisionRef, State
+from providers.recall import EntryPut, IndexRequest
 from tests.fixtures.cosmos_resource import CosmosResource, opened
 
 PROJECT = ProjectKey("t1", "p1")
+HERE = specimens.vector(1.0, 0.0)
 Call = Callable[[], Awaitable[object]]
 Cost = tuple[int, int, int, int]
 """Point reads, queries, batches, and operations of the batches."""
@@ -39,6 +42,7 @@ async def test_each_call_costs_what_is_said(memory: CosmosResource) -> None:
         await _reads(memory, provider)
         await _writes(memory, provider)
         await _deliveries(memory, provider)
+        await _recall(memory, provider)
 
 
 async def _expect(memory: CosmosResource, costs: dict[str, tuple[Call, Cost]]) -> None:
@@ -97,6 +101,38 @@ async def _writes(memory: CosmosResource, provider: CosmosMemoryProvider) -> Non
             ),
             "a tombstone": (lambda: commit(provider, grave), (0, 1, 1, 3)),
             "an import of 21 revisions": (lambda: commit(provider, imported), (0, 1, 1, 6)),
+        },
+    )
+
+
+async def _recall(memory: CosmosResource, provider: CosmosMemoryProvider) -> None:
+    project, entry = ProjectKey("t1", "p2"), specimens.entry("java", vector=HERE)
+    first = specimens.memory("r00")
+    created = specimens.write(project, specimens.put(first, entry=entry))
+    archived = specimens.after(first, state=State.ARCHIVED)
+    moved = specimens.write(project, specimens.put(archived, over=first))
+    later = specimens.after(archived, "Java 25.")
+    edited = specimens.write(project, specimens.put(later, over=archived, entry=entry))
+    bare = [specimens.memory(f"r{n:02}") for n in range(1, 13)]
+    puts = tuple(
+        EntryPut(record_id=now.record_id, revision_id=now.revision_id, entry=entry)
+        for now in (each.current for each in bare)
+    )
+    indexed = IndexRequest(project=project, entries=puts)
+    await _expect(
+        memory,
+        {
+            "a new record with an entry": (lambda: commit(provider, created), (0, 1, 1, 3)),
+            "an update that keeps the entry": (lambda: commit(provider, moved), (0, 1, 1, 3)),
+            "an update with an entry": (lambda: commit(provider, edited), (0, 1, 1, 3)),
+            "twelve more": (
+                lambda: commit(provider, specimens.create(project, *bare)),
+                (0, 1, 1, 25),
+            ),
+            "unindexed": (lambda: unindexed(provider, project), (0, 1, 0, 0)),
+            "twelve entries": (lambda: provider.index(indexed, timeout=20), (0, 1, 1, 12)),
+            "recall": (lambda: recalled(provider, project, "java", vector=HERE), (0, 1, 0, 0)),
+            "tagged": (lambda: tagged(provider, project), (0, 1, 0, 0)),
         },
     )
 

@@ -99,7 +99,7 @@ async def test_code_and_migrations_describe_one_schema(
     engine = create_async_engine(url, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.execute(CreateSchema(SCHEMA))
-        for extension in ("pg_trgm", "btree_gin"):
+        for extension in ("pg_trgm", "btree_gin", "vector"):
             await connection.execute(text(f"CREATE EXTENSION {extension} SCHEMA {SCHEMA}"))
         await connection.execute(text(f"CREATE COLLATION {SCHEMA}.candidate_order (locale = 'C')"))
         await connection.run_sync(METADATA.create_all)
@@ -202,6 +202,9 @@ async def test_what_was_written_is_not_changed(
         "UPDATE memory.records SET record_id = 'another'",
         "UPDATE memory.counters SET name = 'another'",
         "UPDATE memory.claims SET key = 'another'",
+        "UPDATE memory.recall_entries SET tenant_id = 'another'",
+        "UPDATE memory.recall_entries SET record_id = 'another'",
+        "UPDATE memory.recall_vectors SET tenant_id = 'another'",
         "LOCK TABLE memory.records IN ACCESS EXCLUSIVE MODE",
     ],
 )

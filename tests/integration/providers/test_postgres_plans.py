@@ -32,15 +32,30 @@ KEYS = {
     "records_memory_candidates": ["agent_id"],
     "records_shared_candidates": [],
     "records_session_candidates": ["agent_id", "source_run_id"],
+    "recall_entries_pkey": ["record_id"],
+    "recall_entries_scope": ["agent_id"],
+    "recall_entries_terms": ["agent_id", "terms"],
+    "recall_entries_bare": ["record_id"],
+    "recall_vectors_pkey": ["record_id", "vector_id"],
+    "recall_vectors_scope": ["agent_id", "model", "dimension"],
 }
-# What is found by less, on purpose: a walk along the links of one record's history, and the one
-# look-up without a project.
-LESS = {"EXPORT_NAMED": {"revision"}, "UNSCOPED": {"project_id"}}
+# What is found by less, on purpose: a walk along the links of one record's history, the one look-up
+# without a project, and the old vectors of a record, whichever they are.
+LESS = {
+    "EXPORT_NAMED": {"revision"},
+    "UNSCOPED": {"project_id"},
+    "COMMIT": {"vector_id"},
+    "INDEX": {"vector_id"},
+}
+FILTERS = (
+    "text, text, text, boolean, timestamptz, boolean, text[], text[], text, text, float8, text[],"
+    " text[], text[], text[]"
+)
 TYPES = {
     "LOAD": "text, text, text[], text, text, text[], bigint[], text[], text[], text",
     "COMMIT": (
         "text, text, text, bigint, json, text[], json, text[], text[], bigint[], text, text, text,"
-        " text, json, text, json, timestamptz, json"
+        " text, json, text, json, timestamptz, json, real[]"
     ),
     "CLASSIFY": "text, text, text, text, text[], text[], text[], text[], text",
     "REVISIONS": "text, text, text, text, bigint, bigint, boolean, bigint",
@@ -52,6 +67,12 @@ TYPES = {
     "UNSCOPED": "text, text, text, text",
     "TOMBSTONES": "text, text, text[]",
     "CANDIDATES": "text, text, text, text, bigint, bigint",
+    "RECALL": f"{FILTERS}, text[], bigint, bigint",
+    "RECALL_NEAREST": f"{FILTERS}, text[], bigint, bigint, real[], text, integer, bigint",
+    "TAGGED": f"{FILTERS}, bigint",
+    "UNINDEXED": "text, text, text, bigint",
+    "UNINDEXED_MODEL": "text, text, text, bigint, text",
+    "INDEX": "text, text, text, bigint, json, text[], real[]",
     "EXPORT_AGENT": "text, text, text, bigint, bigint, bigint",
     "EXPORT_NAMED": "text, text, text, bigint, bigint, bigint, text[]",
 }
@@ -110,6 +131,7 @@ async def fill(admin: asyncpg.Connection, database: Database, crowd: int) -> Non
             FROM memory.{table}, generate_series(1, {crowd}) AS n WHERE {number} <> ''
             """
         )
+    await fill_entries(admin, crowd)
     await admin.execute(
         f"""
         INSERT INTO memory.effects
@@ -118,6 +140,35 @@ async def fill(admin: asyncpg.Connection, database: Database, crowd: int) -> Non
             't1', CASE WHEN n % 2 = 0 THEN 'p1' ELSE 'p' || n END, 'run-1', n + 1, 'e' || n, '{{}}',
             now(), n % 100 <> 0
         FROM generate_series(1, {crowd}) AS n
+        """
+    )
+
+
+async def fill_entries(admin: asyncpg.Connection, crowd: int) -> None:
+    """Give each of the crowd's memories an entry of words that many or few have, and a vector."""
+    await admin.execute(
+        f"""
+        INSERT INTO memory.recall_entries (
+            tenant_id, project_id, record_id, agent_id, live, replaced, forgotten, create_time,
+            update_time, importance, namespace, tags, length, terms, counts, vector_id,
+            vector_model, vector_dimension
+        )
+        SELECT
+            't1', CASE WHEN n % 2 = 0 THEN 'p1' ELSE 'p' || n END, 'r' || n, 'a1', true, false,
+            false, now(), now(), 0.5, '', '{{}}', 2, ARRAY['all', 'few' || n % 500], '{{1,1}}',
+            gen_random_uuid(), 'm1', 3
+        FROM generate_series(1, {crowd}) AS n
+        """
+    )
+    await admin.execute(
+        """
+        INSERT INTO memory.recall_vectors (
+            tenant_id, project_id, record_id, vector_id, agent_id, model, dimension, embedding
+        )
+        SELECT
+            tenant_id, project_id, record_id, vector_id, agent_id, 'm1', 3, '{0,0,1}'::real[]
+        FROM memory.recall_entries
+        WHERE vector_id IS NOT NULL
         """
     )
 

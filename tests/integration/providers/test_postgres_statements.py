@@ -11,6 +11,14 @@ from providers.conformance import specimens
 from providers.errors import StoredDataInvalidError
 from providers.model import Claim, ClaimRelease, ProjectKey, ReceiptKey, RevisionRef
 from providers.postgres.provider import PostgresMemoryProvider
+from providers.recall import (
+    Eligible,
+    EntryPut,
+    IndexRequest,
+    RecallRequest,
+    TaggedRequest,
+    UnindexedRequest,
+)
 from providers.requests import (
     Committed,
     LoadRequest,
@@ -83,6 +91,28 @@ async def test_a_commit_is_one_trip_and_a_refusal_two(
     stale = specimens.update(PROJECT, record)
     assert await counted.commit(stale, timeout=SECONDS) == StaleRevision("r1", 2)
     assert wire.types == ONE_TRIP * 2
+
+
+async def test_entries_cost_no_trip(counted: PostgresMemoryProvider, wire: PostgresProxy) -> None:
+    """004-68: a commit with words and a vector, recall by both, tags, and what is indexed later."""
+    record = specimens.memory("r1")
+    entry = specimens.entry("java build", vector=specimens.vector(1.0, 2.0))
+    put = specimens.put(record, entry=entry)
+    eligible = Eligible(project=PROJECT, agent_id="a1", at=specimens.START)
+    now = record.current
+    again = EntryPut(record_id="r1", revision_id=now.revision_id, entry=entry)
+    asked = RecallRequest(eligible=eligible, terms=("java",), vector=entry.vector)
+    tagged = TaggedRequest(eligible=eligible, limit=1)
+    for call in (
+        lambda: counted.commit(specimens.write(PROJECT, put), timeout=SECONDS),
+        lambda: counted.recall(asked, timeout=SECONDS),
+        lambda: counted.tagged(tagged, timeout=SECONDS),
+        lambda: counted.index(IndexRequest(project=PROJECT, entries=(again,)), timeout=SECONDS),
+        lambda: counted.unindexed(UnindexedRequest(project=PROJECT), timeout=SECONDS),
+    ):
+        wire.types.clear()
+        await call()
+        assert wire.types == ONE_TRIP
 
 
 async def test_reads_are_one_trip(counted: PostgresMemoryProvider, wire: PostgresProxy) -> None:

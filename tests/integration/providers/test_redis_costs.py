@@ -220,8 +220,8 @@ async def test_a_text_is_looked_for_in_stretches_of_text(
     filled: RedisBackend, provider: RedisMemoryProvider
 ) -> None:
     """004-67: nor for more than 4 MiB of text, however few heads that are."""
-    for _ in range(3):
-        made = [record(specimens.content(BIG)) for _ in range(20)]
+    for _ in range(30):
+        made = [record(specimens.content(BIG)) for _ in range(2)]
         await _commit(provider, specimens.create(BIG_TEXTS, *made))
     heads = await stretches(filled, provider, BIG_TEXTS)
     assert sum(heads) == 60

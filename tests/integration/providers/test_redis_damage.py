@@ -12,10 +12,12 @@ import pytest
 
 from providers.conformance import specimens
 from providers.conformance.delivery_steps import acquire, effect_of, pending, release
+from providers.conformance.recall_steps import index, recalled, tagged, unindexed
 from providers.conformance.steps import SECONDS, candidates, page, search
 from providers.conformance.transfer_steps import export, graves
 from providers.errors import ProviderError, StoredDataInvalidError
-from providers.model import Claim, ProjectKey, WriteSet
+from providers.model import Claim, ProjectKey, State, WriteSet
+from providers.recall import Superseded
 from providers.redis.keys import base_key, project_digest
 from providers.redis.provider import RedisMemoryProvider
 from providers.requests import LoadRequest
@@ -28,6 +30,9 @@ CONTENT = ("qxqx", "r1", "d1", "run-1", "a1", "k1", "k2")
 OTHER = ProjectKey("t1", "p2")
 FIRST = specimens.memory("r1", content=specimens.content("Java", tags=("Cross-Team", "qxqx")))
 HEAD = specimens.after(FIRST, "Java 25")
+REPLACED = specimens.memory("r3", state=State.SUPERSEDED)
+NEAR = specimens.vector(1.0, 0.0)
+ENTRY = specimens.entry("qxqx java", vector=NEAR)
 BORN = specimens.decision("d1")
 LINKED = specimens.superseded(BORN, "d2")
 EFFECTS = [specimens.effect(1), specimens.effect(2)]
@@ -37,8 +42,12 @@ MADE = specimens.write(
 )
 SEEDS = [
     MADE,
-    specimens.write(PROJECT, specimens.put(HEAD, over=FIRST)),
-    specimens.create(PROJECT, BORN, specimens.decision("d2")),
+    specimens.write(PROJECT, specimens.put(HEAD, over=FIRST, entry=ENTRY)),
+    specimens.write(
+        PROJECT,
+        *map(specimens.put, (BORN, specimens.decision("d2"))),
+        specimens.put(REPLACED, entry=specimens.entry("qxqx")),
+    ),
     specimens.write(PROJECT, specimens.put(LINKED, over=BORN)),
     specimens.write(PROJECT, tombstones=(specimens.tombstone("k2"),)),
     *(specimens.write(PROJECT, effect=each) for each in EFFECTS),
@@ -58,7 +67,7 @@ ASKED = LoadRequest(
 
 
 def updated() -> WriteSet:
-    following = specimens.put(specimens.after(HEAD), over=HEAD)
+    following = specimens.put(specimens.after(HEAD), over=HEAD, entry=ENTRY)
     return specimens.write(
         PROJECT, following, releases=(Claim("k1", "r1"),), graph_expected=1, must_be_absent=("k3",)
     )
@@ -77,6 +86,17 @@ ON_HEADS: dict[str, Call] = {
     "export by name": lambda provider: export(provider, PROJECT, "r1", "d1"),
     "update": lambda provider: provider.commit(updated(), timeout=SECONDS),
 }
+ON_ENTRIES: dict[str, Call] = {
+    "recall": lambda provider: recalled(
+        provider, PROJECT, "java", vector=NEAR, superseded=Superseded.ALL
+    ),
+    "recall by other words": lambda provider: recalled(provider, PROJECT, "absent"),
+    "tagged": lambda provider: tagged(provider, PROJECT, superseded=Superseded.ALL),
+    "tagged by tag": lambda provider: tagged(provider, PROJECT, tags=("qxqx",)),
+    "unindexed": lambda provider: unindexed(provider, PROJECT),
+    "unindexed for a model": lambda provider: unindexed(provider, PROJECT, vector_model="m2"),
+    "index": lambda provider: index(provider, PROJECT, HEAD, ENTRY),
+}
 ON_EFFECTS: dict[str, Call] = {
     "effect": lambda provider: effect_of(provider, PROJECT, EFFECTS[0]),
     "pending": lambda provider: pending(provider, PROJECT),
@@ -87,7 +107,7 @@ ON_KEYS: dict[str, Call] = {
     "replay": lambda provider: provider.commit(MADE, timeout=SECONDS),
     "tombstones": lambda provider: graves(provider, PROJECT, "k2", "k1"),
 }
-CALLS = {**ON_KEYS, **ON_EFFECTS, **ON_HEADS}
+CALLS = {**ON_KEYS, **ON_EFFECTS, **ON_ENTRIES, **ON_HEADS}
 
 
 class Store:
@@ -154,7 +174,7 @@ def spoiled(document: bytes) -> Iterable[tuple[int, bytes]]:
 
 
 # Of a head: the values that every reader compares, and those that scripts alone go by.
-COMPARED, SCRIPTED = {*range(10), -1}, {10, 11, 12, 13, 14, 15, 16}
+COMPARED, SCRIPTED = {*range(10), 18, -1}, {10, 11, 12, 13, 14, 15, 16, 17}
 
 
 async def test_heads_of_every_shape(store: Store) -> None:
@@ -176,7 +196,9 @@ async def test_heads_of_every_shape(store: Store) -> None:
 
 def unheard(at: int) -> set[str]:
     """Name calls that cannot see that this value of a head is another: it filters, or is no key."""
-    return {"search", "update"} if at in {2, 3, 4, 5, 6, 7, 8, 9} else set()
+    return {18: {"update"}}.get(
+        at, {"search", "update"} if at in {2, 3, 4, 5, 6, 7, 8, 9} else set()
+    )
 
 
 ON_EFFECT = {"effect", "pending", "release", "acquire"}
@@ -201,18 +223,24 @@ async def test_effects_of_every_shape(store: Store) -> None:
 
 
 ON_R1 = {*ON_HEADS}
+GIVEN = {"tagged", "tagged by tag", "unindexed for a model"}
 ON_ALL = {*ON_HEADS} - {"revisions", "brief revisions"}
 
 # A hash, one of its fields, what is there instead, and who has to notice.
 DAMAGES: dict[str, tuple[str, str, bytes | None, set[str]]] = {
-    "no newest revision": ("revisions", "2/r1", None, ON_R1 - {"update"}),
+    "no newest revision": ("revisions", "2/r1", None, ON_R1 - {"update"} | GIVEN),
     "no earlier revision": (
         "revisions",
         "1/r1",
         None,
         {"load", "revisions", "brief revisions", "export", "export by name"} - {"load"},
     ),
-    "no head": ("heads", "r1", None, ON_ALL - {"load", "export by name", "update"}),
+    "no head": (
+        "heads",
+        "r1",
+        None,
+        ON_ALL - {"load", "export by name", "update"} | GIVEN | {"recall", "recall by other words"},
+    ),
     "no search text": ("texts", "r1", None, {"search for text"}),
     "no effect": ("effects", EFFECTS[0].receipt_id, None, {"pending"}),
     "a receipt": ("receipts", f"{specimens.ACTOR}/key", b"qxqx", {"load", "replay"}),
@@ -246,7 +274,10 @@ async def test_things_that_are_damaged_or_gone(store: Store, name: str) -> None:
 ENTRIES = {
     "order/a1": ("", {"search", "search for text", "search by number"}),
     "tagged/a1": ("qxqx\0", {"search by tag"}),
-    "memories/a1": ("", {"candidates"}),
+    "memories/a1": ("", {"candidates", "tagged", "tagged by tag"}),
+    "replaced/a1": ("", {"tagged"}),
+    "recalled/a1": ("qxqx\0l", {"recall", "recall by other words"}),
+    "indexed": ("0\0", {"unindexed", "unindexed for a model"}),
     "moved/a1": ("", {"export"}),
 }
 
@@ -255,8 +286,41 @@ ENTRIES = {
 async def test_entries_of_an_index_that_lead_nowhere(store: Store, name: str) -> None:
     """004-44: nothing that an index names is left out in silence."""
     begins, expected = ENTRIES[name]
-    store.run("ZADD", store.base + name, 0, begins + "0" * 16 + "qxqx")
+    member = begins if name == "recalled/a1" else f"{begins}{'0' * 16}qxqx"
+    store.run("ZADD", store.base + name, 0, member)
     assert await store.refused() == expected
+
+
+# Where the entry of r1 is cut in two, and what is put between.
+SPOILT: dict[str, tuple[bytes, bytes]] = {
+    "of another project": (b"", b"0"),
+    "of another record": (b"\0r1\0", b"\0r3\0"),
+    "a length that is none": (b"\x002\0", b"\0qxqx\0"),
+    "a vector cut short": (b"\08\0m1\0", b"\09\0m1\0"),
+    "a vector that is too long": (b"\08\0m1\0", b"\0007\0m1\0"),
+    "a vector beyond the end": (b"\08\0m1\0", b"\0999999999999\0m1\0"),
+    "terms cut short": (b"qxqx\t1\n", b"qxqx\t1"),
+    "no terms": (b"\njava\t1\nqxqx\t1\n", b""),
+}
+ON_ENTRY = {"recall", "recall by other words", "index", "update"}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+async def test_entries_of_every_shape(store: Store, name: str) -> None:
+    """004-44: whoever reads a damaged entry, or puts another in its place, says so."""
+    right, (before, after) = store.get("entries", "r1"), SPOILT[name]
+    assert before in right
+    store.put("entries", "r1", right.replace(before, after, 1) if before else after + right[1:])
+    assert await store.refused() == ON_ENTRY
+
+
+async def test_counts_of_every_shape(store: Store) -> None:
+    """004-44: a count is looked at where its term is asked for."""
+    right = store.get("entries", "r1")
+    for wrong in (b"java\tqxqx\n", b"java\t\n", b"java\t-1\n", b"java\t1x\n", b"java\t0\n"):
+        store.put("entries", "r1", right.replace(b"java\t1\n", wrong))
+        assert await store.refused({name: CALLS[name] for name in ON_ENTRIES}) == {"recall"}, wrong
+        store.put("entries", "r1", right)
 
 
 async def test_documents_that_stand_in_for_others(store: Store) -> None:

@@ -109,9 +109,9 @@ async def test_memory_ends_among_large_commits(redis_backend: RedisBackend) -> N
 
 
 def large(name: str) -> WriteSet:
-    """Make 20 records of 40,000 characters each."""
-    said = "\u77e5" * 10_000
-    records = [specimens.memory(f"{name}-{number}", said) for number in range(20)]
+    """Make two records of 100,000 characters each."""
+    said = "\u77e5" * 100_000
+    records = [specimens.memory(f"{name}-{number}", said) for number in range(2)]
     return specimens.create(PROJECT, *records)
 
 

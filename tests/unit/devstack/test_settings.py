@@ -16,7 +16,7 @@ from broker.devstack.settings import StackSettings, to_toml
 from broker.safety import UnsafeConfigurationError, verify
 
 
-def settings() -> StackSettings:
+def settings(embeddings: str = "none") -> StackSettings:
     place = Place(
         Access(
             migrator_dsn="postgresql://m:secret@127.0.0.1:9/d",
@@ -34,6 +34,7 @@ def settings() -> StackSettings:
         place=place,
         memory=in_postgres(place),
         catalog=document.parse(playground.template()),
+        embeddings=embeddings,
     )
 
 
@@ -56,6 +57,13 @@ def test_the_broker_gets_neither_the_migrator_nor_a_second_catalog() -> None:
         settings().catalog.catalog["postgres.native-memory"].capabilities
     )
     assert "secret" not in repr(settings())
+
+
+@pytest.mark.parametrize("embeddings", ["none", "local"])
+def test_embeddings_are_as_asked_for(embeddings: str, tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(to_toml(settings(embeddings).served()))
+    assert load_settings(file).embeddings.provider == embeddings
 
 
 def test_the_broker_takes_the_settings_in_development_only(tmp_path: Path) -> None:

@@ -23,6 +23,14 @@ from providers.deliveries import (
 )
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound
 from providers.model import WriteSet
+from providers.recall import (
+    IndexRequest,
+    Recalled,
+    RecallRequest,
+    TaggedRequest,
+    Unindexed,
+    UnindexedRequest,
+)
 from providers.requests import (
     Candidates,
     CandidatesRequest,
@@ -43,6 +51,9 @@ from tests.conformance.planted import (
     delivering,
     faults,
     reading,
+    recall_filters,
+    recall_vectors,
+    recalling,
     search_text,
     searching,
     sizes,
@@ -57,6 +68,9 @@ PLANTED = (
     delivering,
     faults,
     reading,
+    recall_filters,
+    recall_vectors,
+    recalling,
     search_text,
     searching,
     sizes,
@@ -112,6 +126,7 @@ class Idle(LinkedProvider):
             options_revision="",
             capabilities=CAPABILITIES,
             absent=ABSENT,
+            recall_records_max=LinkedProvider.recall_records_max,
         )
 
     async def ready(self, *, timeout: float) -> None:
@@ -134,6 +149,18 @@ class Idle(LinkedProvider):
 
     async def candidates(self, request: CandidatesRequest, *, timeout: float) -> Candidates:
         return Candidates(())
+
+    async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
+        return Recalled()
+
+    async def tagged(self, request: TaggedRequest, *, timeout: float) -> SearchPage:
+        return SearchPage((), more=False)
+
+    async def unindexed(self, request: UnindexedRequest, *, timeout: float) -> Unindexed:
+        return Unindexed()
+
+    async def index(self, request: IndexRequest, *, timeout: float) -> int:
+        return len(request.entries)
 
     async def export(self, request: ExportRequest, *, timeout: float) -> Export:
         return Export(())
@@ -193,6 +220,22 @@ class IdleCandidates(LinkedProvider):
     candidates = Idle.candidates
 
 
+class IdleRecall(LinkedProvider):
+    recall = Idle.recall
+
+
+class IdleTagged(LinkedProvider):
+    tagged = Idle.tagged
+
+
+class IdleUnindexed(LinkedProvider):
+    unindexed = Idle.unindexed
+
+
+class IdleIndex(LinkedProvider):
+    index = Idle.index
+
+
 class IdleExport(LinkedProvider):
     export = Idle.export
 
@@ -229,6 +272,10 @@ IDLE_BY_CLAUSE: dict[str, type[LinkedProvider]] = {
     r"V-\d+": IdleRevisions,
     r"S-\d+": IdleSearch,
     r"K-\d+": IdleCandidates,
+    r"Q-\d+": IdleRecall,
+    r"B-\d+": IdleTagged,
+    r"I-1": IdleUnindexed,
+    r"I-2": IdleIndex,
     r"X-\d+": IdleExport,
     r"T-\d+": IdleTombstones,
     r"D-[123]": IdleAcquire,

@@ -52,6 +52,12 @@ def test_a_law_about_gaps_is_foreign_where_there_is_none() -> None:
     assert plan_for(whole, [LACKING]).foreign == (LACKING,)
 
 
+def test_a_law_about_a_bound_is_foreign_where_there_is_none() -> None:
+    bounded, free = _law("bounded", bounded=True), _law("free", bounded=False)
+    assert plan_for(replace(REFERENCE, recall_records_max=200), [bounded, free]).laws == (bounded,)
+    assert plan_for(replace(REFERENCE, recall_records_max=None), [bounded, free]).laws == (free,)
+
+
 @pytest.mark.parametrize(
     ("results", "cell"),
     [

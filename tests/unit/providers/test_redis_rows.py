@@ -27,6 +27,7 @@ from providers.redis.rows import (
     to_revision,
     to_tombstone,
 )
+from providers.redis.sets import standing
 from providers.requests import BRIEF_LENGTH
 from tests.property.drawing import CONTENT, FACET
 
@@ -115,7 +116,8 @@ def test_numbers_sort_as_numbers(one: float, other: float) -> None:
 
 
 def whole(record: Record) -> tuple[bytes, bytes]:
-    return head_document(TAG, record), revision_document(TAG, record.current)
+    now = record.current
+    return head_document(TAG, record, standing(now)), revision_document(TAG, now)
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -232,7 +234,7 @@ def read_tombstone(_: str, document: bytes) -> None:
     assert type(to_tombstone("k", document).kind) is str
 
 
-HEAD = head_document(TAG, RECORDS["linked"])
+HEAD = head_document(TAG, RECORDS["linked"], standing(RECORDS["linked"].current))
 STORED: dict[str, tuple[Callable[[str, bytes], Any], bytes]] = {
     **{
         f"revision, {name}": (read_revision, revision_document(TAG, record.current))

@@ -77,6 +77,8 @@ ROWS = [
     ("CONTEXT_BUDGET_OVERFLOW", PRECONDITION, False),
     ("COMPILATION_NOT_FOUND", NOT_FOUND, False),
     ("WRITE_TOO_LARGE", INVALID, False),
+    ("RECALL_SCOPE_TOO_LARGE", PRECONDITION, False),
+    ("CONTENT_REFUSED", INVALID, False),
 ]
 
 PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [
@@ -106,6 +108,11 @@ PROVIDER_ROWS: list[tuple[Exception, Reason, dict[str, str]]] = [
     ),
     (providers.StoredDataInvalidError(CANARY), Reason.STORED_DATA_INVALID, {}),
     (providers.WriteSetTooLargeError(CANARY), Reason.WRITE_TOO_LARGE, {}),
+    (
+        providers.RecallScopeTooLargeError(limit=2, observed=3),
+        Reason.RECALL_SCOPE_TOO_LARGE,
+        {"limit": "2", "observed": "3"},
+    ),
     (providers.WriteSetInvalidError(CANARY), Reason.INTERNAL, {}),
     (providers.ProviderClosedError(CANARY), Reason.INTERNAL, {}),
     (providers.ProviderError(CANARY), Reason.INTERNAL, {}),

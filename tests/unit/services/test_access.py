@@ -208,7 +208,7 @@ async def test_refusals_of_the_store_are_told() -> None:
         await world.create("u")
     with pytest.raises(RecordNotFoundError):
         await world.update(record_id, "x", scope=ScopeInput("project", "run", "other"))
-    world.outcomes = [Tombstoned("key")]
+    world.outcomes = [Tombstoned("key")] * 2
     with pytest.raises(TombstonedError):
         await world.create("t")
     world.outcomes = [OutcomeUnknownError("lost")]
@@ -264,7 +264,7 @@ async def test_a_call_knows_whether_it_may_have_written() -> None:
     with pytest.raises(OutcomeUnknownError):
         await world.writes.create(call, request)
     assert call.commit_sent
-    world.outcomes = [Tombstoned("key")]
+    world.outcomes = [Tombstoned("key")] * 2
     with pytest.raises(TombstonedError):
         await world.writes.create(call, request)
     assert not call.commit_sent

@@ -1,7 +1,7 @@
 """A scripted authority and binding around the in-memory model of a store."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -16,9 +16,11 @@ from broker.domain.authority import (
     RunSelection,
 )
 from broker.domain.call import Call, Caller, ProjectScope, RunScope
+from broker.domain.delivery import DeliveryCode, DeliveryOutcome
 from broker.domain.errors import (
     BrokerError,
 )
+from broker.domain.memories import Gap
 from broker.domain.ports import Bound, Pin
 from broker.domain.requests import (
     ContentInput,
@@ -27,8 +29,11 @@ from broker.domain.requests import (
     UpdateRecord,
     Written,
 )
+from broker.embeddings.off import NoEmbeddings
 from broker.services.access import AccessPath
+from broker.services.entries import Entries, Told
 from broker.services.head_writer import HeadWriter
+from broker.services.proposals import Proposals
 from broker.services.record_changes import RecordChanges
 from broker.services.record_reads import RecordReads
 from broker.services.record_search import RecordSearch
@@ -37,6 +42,8 @@ from broker.services.transfers import Transfers
 from broker.transfer.bundle import Bundle
 from providers.capabilities import Capability
 from providers.conformance.reference import ReferenceMemoryProvider, ReferenceStore
+from providers.deliveries import EffectRequest
+from providers.entries import RecallEntry
 from providers.exports import Export, ExportRequest
 from providers.interface import IMemoryProvider
 from providers.model import Kind, ResourceIdentity, WriteSet
@@ -91,18 +98,21 @@ class World:
     load_error: Exception | None = None
     before_commit: Callable[[], Awaitable[None]] | None = None
     bound_token: bool = False
+    may_write: bool = False
     canonical_bytes: int = 1_000
     export: Export | None = None
     checks: int = 0
     forms: int = 0
+    commits: list[WriteSet] = field(default_factory=list)
+    indexed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Wire the use cases to this world."""
         resource = ResourceIdentity("resource", 1)
-        self.provider = WatchedProvider(
-            self, ReferenceMemoryProvider(ReferenceStore(resource), resource)
-        )
-        path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self))
+        self.store = ReferenceStore(resource)
+        self.model = ReferenceMemoryProvider(self.store, resource)
+        self.provider = WatchedProvider(self, self.model)
+        path = AccessPath(ScriptedAuthority(self), ScriptedBindings(self), NotedEntries(self))
         self.path = path
         self.reads = RecordReads(path)
         self.searches = RecordSearch(path)
@@ -110,6 +120,7 @@ class World:
         writer = HeadWriter(path, self, lambda: f"id-{next(numbers):04}")
         self.writes = RecordWrites(path, writer)
         self.changes = RecordChanges(path, writer)
+        self.proposals = Proposals(path, writer, NoRelay())
         self.transfers = Transfers(
             path,
             self,
@@ -161,9 +172,31 @@ class World:
         return await self.writes.update(self.call(), UpdateRecord(**(given | changes)))
 
 
-WRITES = {
-    Permission.WRITE_PROJECTS: Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
-}
+GRANT = Grant(on=GrantedOn.PROJECT, resource_id="project", role_revision=1)
+READS = {Permission.ACCESS_PRIVATE_KNOWLEDGE: GRANT}
+WRITES = READS | {Permission.WRITE_PROJECTS: GRANT}
+
+
+class NoRelay:
+    """Delivers nothing."""
+
+    async def deliver(self, call: Call, bound: Bound, named: EffectRequest) -> DeliveryOutcome:
+        """Say that the Events service cannot be reached."""
+        return DeliveryOutcome(code=DeliveryCode.EVENTS_UNAVAILABLE)
+
+
+class NotedEntries(Entries):
+    """Makes entries without vectors, and notes of what."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(NoEmbeddings())
+        self._world = world
+
+    async def of(
+        self, told: Sequence[Told], *, tenant_id: str, vectors: bool, timeout: float
+    ) -> tuple[tuple[RecallEntry, ...], Gap | None]:
+        self._world.indexed += [content.content for content, _ in told]
+        return await super().of(told, tenant_id=tenant_id, vectors=vectors, timeout=timeout)
 
 
 class ScriptedAuthority:
@@ -190,7 +223,7 @@ class ScriptedAuthority:
             scope=scope,
             tenant_id="tenant",
             membership_revision=1,
-            grants=WRITES if world.writes_granted.get(world.checks, False) else {},
+            grants=WRITES if world.writes_granted.get(world.checks, world.may_write) else READS,
             selection=world.selection,
         )
 
@@ -231,6 +264,7 @@ class WatchedProvider(IMemoryProvider):
 
     async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         self._world.events.append("commit")
+        self._world.commits.append(write_set)
         if self._world.before_commit is not None:
             await self._world.before_commit()
         if self._world.outcomes:

@@ -1,0 +1,36 @@
+"""Tells whether a text looks like an instruction to a model (002-03, 002-28).
+
+Such a text is kept and flagged: people see it, and it is blocked where a model would read it. It is
+looked at as a reader sees it: case, accents, scripts and what does not show do not count. Work
+grows with the length of the text and with nothing else: each word looks a few words ahead.
+"""
+
+import re
+from typing import Final
+
+from broker.memory.lookalikes import skeleton
+from broker.memory.phrases import BEGINNINGS, MARKS, NEARS, SQUEEZED
+
+_WORD: Final = re.compile(r"[^\W_]++")
+_APOSTROPHES: Final = str.maketrans("", "", "'\u2019\u02bc")
+
+
+def looks_like_instruction(text: str) -> bool:
+    """Tell whether a text looks like an instruction to a model."""
+    plain = skeleton(text)
+    return _holds_mark(plain) or _holds_phrase(plain) or any(near.fits(plain) for near in NEARS)
+
+
+def _holds_mark(plain: str) -> bool:
+    squeezed = plain.translate(SQUEEZED)
+    return any(mark in squeezed for mark in MARKS)
+
+
+def _holds_phrase(plain: str) -> bool:
+    words = _WORD.findall(plain.translate(_APOSTROPHES))
+    return any(
+        ahead.fits(words, at)
+        for at, word in enumerate(words)
+        if word in BEGINNINGS
+        for ahead in BEGINNINGS[word]
+    )

@@ -1,0 +1,64 @@
+"""How well memories fit a query, by words and by vectors."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from providers.entries import Vector
+from providers.recall import Recalled
+
+K1: Final = 1.2
+B: Final = 0.75
+WORDS_SHARE: Final = 0.5
+"""What the words count for where both arms ran; the vectors count for the rest."""
+
+
+def bm25(recalled: Recalled) -> dict[str, float]:
+    """Return the BM25 of each match over the statistics of its scope; above 0."""
+    mean = recalled.length_total / recalled.documents if recalled.documents else 1.0
+    weights = [_weight(recalled.documents, each) for each in recalled.frequencies]
+    return {
+        match.record_id: sum(
+            weight * count * (K1 + 1) / (count + K1 * (1 - B + B * match.length / mean))
+            for weight, count in zip(weights, match.counts, strict=True)
+            if count
+        )
+        for match in recalled.matches
+    }
+
+
+def _weight(documents: int, frequency: int) -> float:
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def cosine(one: Vector, other: Vector) -> float | None:
+    """Return the cosine of two vectors of one model; ``None``: they are not to be compared."""
+    if (one.model, one.dimension) != (other.model, other.dimension):
+        return None
+    return float(np.dot(np.frombuffer(one.packed, "<f4"), np.frombuffer(other.packed, "<f4")))
+
+
+def fused(words: Mapping[str, float], similarities: Mapping[str, float]) -> dict[str, float]:
+    """Return one score for all that either arm found, 0.0 to 1.0.
+
+    Each arm is divided by its best score, and both count for half. What the vector arm did not
+    find is at most as near as the last that it did. Where it found nothing the words decide alone.
+    """
+    top = max(words.values(), default=0.0) or 1.0
+    if not similarities:
+        return {record_id: score / top for record_id, score in words.items()}
+    nearest = max(*similarities.values(), 0.0) or 1.0
+    last = max(min(similarities.values()), 0.0)
+    return {
+        record_id: WORDS_SHARE * words.get(record_id, 0.0) / top
+        + (1 - WORDS_SHARE) * max(similarities.get(record_id, last), 0.0) / nearest
+        for record_id in {**words, **similarities}
+    }
+
+
+def ranks(scores: Mapping[str, float]) -> dict[str, int]:
+    """Return places from 1: by score descending, then by record id (R10)."""
+    ordered = sorted(scores, key=lambda record_id: (-scores[record_id], record_id))
+    return {record_id: place for place, record_id in enumerate(ordered, 1)}

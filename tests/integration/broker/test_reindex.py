@@ -1,0 +1,58 @@
+"""``broker reindex`` makes what recall finds memories by, for those that lack it."""
+
+import subprocess
+from collections.abc import AsyncIterator
+
+import pytest
+
+from broker.api.v1 import memory_service_pb2 as pb
+from tests.fixtures.broker import COMMAND, Stand
+from tests.fixtures.granting_owner import TENANT
+from tests.fixtures.memory_calls import Agent
+
+
+@pytest.fixture
+async def agent(stand: Stand) -> AsyncIterator[Agent]:
+    """An agent of a fresh project."""
+    async with stand.channel() as channel:
+        yield Agent(stand, channel)
+
+
+def reindex(stand: Stand, project: str, provider_id: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with the stand's settings."""
+    options = {
+        "--config": str(stand.broker.settings_file),
+        "--provider-id": provider_id,
+        "--tenant": TENANT,
+        "--project": project,
+    }
+    command = [*COMMAND, "reindex", *(each for pair in options.items() for each in pair)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+async def test_memories_without_an_entry_are_found_again(agent: Agent) -> None:
+    """6.6-10: recall tells of memories that are not indexed; the command makes them be found."""
+    record = await agent.kept("The sky is blue")
+    await agent.stand.database.execute(
+        "UPDATE memory.recall_entries SET length = NULL, terms = NULL, counts = NULL"
+        " WHERE record_id = $1",
+        record.record_id,
+    )
+    lost = await agent.recall("sky")
+    assert not lost.results
+    assert lost.arms[0].gap == pb.ARM_GAP_UNINDEXED
+    provider_id = agent.stand.memory.candidate.provider_id
+    done = reindex(agent.stand, agent.project, provider_id)
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"broker: 1 memories of project {agent.project} were indexed\n",
+    )
+    assert await agent.texts("sky") == ["The sky is blue"]
+    assert "broker: 0 memories" in reindex(agent.stand, agent.project, provider_id).stdout
+
+
+def test_an_unknown_provider_is_told(stand: Stand) -> None:
+    """What an operator can mend is one line."""
+    done = reindex(stand, "project", "nobody")
+    assert done.returncode == 1
+    assert "none has the id nobody" in done.stderr

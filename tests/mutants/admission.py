@@ -1,0 +1,178 @@
+"""Bugs of what lets content in."""
+
+from tests.mutants.mutant import Mutant
+
+DOORS = "tests/unit/services/test_no_side_doors.py"
+KEYS = "tests/unit/services/test_keys_of_writes.py"
+BACK = "tests/unit/services/test_text_that_may_not_return.py"
+
+MUTANTS = (
+    Mutant(
+        name="what stands is told only when asked for",
+        file="broker/memory/stamps.py",
+        right="DeliveryPolicy.ALWAYS if kind is MemoryKind.STANDING else ",
+        wrong="",
+        tests=("tests/unit/memory/test_stamps.py",),
+    ),
+    Mutant(
+        name="a key of a text leaves the namespace out",
+        file="broker/memory/keys.py",
+        right='_digest(agent_id, namespace or "", normalised(text))',
+        wrong='_digest(agent_id, "", normalised(text))',
+        tests=("tests/unit/memory/test_keys.py",),
+    ),
+    Mutant(
+        name="case tells texts apart",
+        file="broker/memory/keys.py",
+        right="folded(text).split()",
+        wrong="text.split()",
+        tests=("tests/unit/memory/test_keys.py",),
+    ),
+    Mutant(
+        name="a refusal tells the text",
+        file="broker/memory/admission.py",
+        right="        if rule is not None:\n            yield field, rule\n",
+        wrong="        if rule is not None:\n            yield text, rule\n",
+        tests=("tests/unit/memory/test_admission.py",),
+    ),
+    Mutant(
+        name="names in metadata are not looked at",
+        file="broker/memory/admission.py",
+        right="                is_named_secret(name, _word(inner)) or _names_secret(inner)\n",
+        wrong="                _names_secret(inner)\n",
+        tests=("tests/unit/memory/test_admission.py",),
+    ),
+    Mutant(
+        name="a flag outlives the text it was for",
+        file="broker/memory/admission.py",
+        right="is_flagged=told or steers(after.content, after.facet)",
+        wrong="is_flagged=told or has_flag(after) or steers(after.content, after.facet)",
+        tests=("tests/unit/memory/test_admission.py",),
+    ),
+    Mutant(
+        name="a restored text is not screened",
+        file="broker/services/record_changes.py",
+        right="content=screened(earlier.content)",
+        wrong="content=earlier.content",
+        tests=(DOORS,),
+    ),
+    Mutant(
+        name="a promotion takes what the proposal says",
+        file="broker/services/proposals.py",
+        right="retold(promotion.decision, screened(said.content, said.facet))",
+        wrong="retold(promotion.decision, said.content)",
+        tests=(DOORS,),
+    ),
+    Mutant(
+        name="an import takes what the bundle says",
+        file="broker/services/transfers.py",
+        right="    if refused:\n        raise ContentRefusedError(tuple(refused))\n",
+        wrong="",
+        tests=(DOORS,),
+    ),
+    Mutant(
+        name="an import is flagged by nobody here",
+        file="broker/services/transfers.py",
+        right="has_flag(last) or steers(content, last.facet)",
+        wrong="has_flag(last)",
+        tests=(DOORS,),
+    ),
+    Mutant(
+        name="an import brings back what was forgotten",
+        file="broker/services/transfers.py",
+        right="        if barred(said.key, put.record.current.record_id, loaded):\n",
+        wrong="        if not said.key:\n",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="what was rejected may be said again",
+        file="broker/memory/holding.py",
+        right="held_by.record_id != record_id and is_refuted(holder.current)",
+        wrong="held_by.record_id == record_id and is_refuted(holder.current)",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="not here blocks like untrue",
+        file="broker/memory/holding.py",
+        right="        and facet.invalidation_reason in _REFUTING\n",
+        wrong="",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="a second memory takes the key of the first",
+        file="broker/memory/holding.py",
+        right="not is_own and standing(holder, key, now) is Standing.LIVE",
+        wrong="not is_own and now is None",
+        tests=(KEYS,),
+    ),
+    Mutant(
+        name="a holder counts though it says something else",
+        file="broker/memory/holding.py",
+        right=" and content_key_of(current) == key:",
+        wrong=":",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="the moment of expiry does not count",
+        file="broker/memory/holding.py",
+        right="end is not None and end <= now",
+        wrong="end is not None and end < now",
+        tests=(KEYS,),
+    ),
+    Mutant(
+        name="a decision is made of what was rejected",
+        file="broker/memory/holding.py",
+        right="        return self.is_new and self.after.kind is not Kind.MEMORY\n",
+        wrong="        return False\n",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="an edit leaves its old key behind",
+        file="broker/memory/holding.py",
+        right="kept.releases.append(ClaimRelease(content_key_of(before), before.record_id))",
+        wrong="pass",
+        tests=(KEYS,),
+    ),
+    Mutant(
+        name="a rejected memory frees what it said",
+        file="broker/memory/holding.py",
+        right="        if self.is_new and self.after.trust is not Trust.REJECTED:\n",
+        wrong="        if self.is_new:\n",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="a rejection leaves the key to others",
+        file="broker/memory/holding.py",
+        right="            self._take_over(kept, loaded)\n",
+        wrong="            pass\n",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="what was forgotten is taken back into use",
+        file="broker/memory/holding.py",
+        right="            kept.must_be_absent.append(self.key)\n        elif",
+        wrong="            pass\n        elif",
+        tests=(BACK,),
+    ),
+    Mutant(
+        name="a key that a commit ran into is not looked at",
+        file="broker/services/access.py",
+        right="                    met[key] = record_id\n",
+        wrong="                    continue\n",
+        tests=(KEYS,),
+    ),
+    Mutant(
+        name="an edit keeps its old entry",
+        file="broker/services/indexing.py",
+        right="    return _found_by(before.current) != _found_by(current)\n",
+        wrong="    return False\n",
+        tests=(DOORS,),
+    ),
+    Mutant(
+        name="a subject is not found by",
+        file="broker/services/indexing.py",
+        right=", (revision.facet or MemoryFacet()).subject",
+        wrong="",
+        tests=(DOORS,),
+    ),
+)
