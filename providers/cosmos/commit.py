@@ -28,10 +28,14 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """What was found: documents by id, and revision ids that segments hold."""
+    """What was found: documents by id, and revision ids that segments hold.
+
+    ``fences`` are ids of documents, there or not, that are to be replaced.
+    """
 
     documents: Mapping[str, Document]
     in_segments: frozenset[str]
+    fences: Sequence[str]
 
     def etag(self, item_id: str) -> str | None:
         """Return the etag to write over; ``None``: there was no document."""
@@ -52,8 +56,8 @@ async def commit(calls: Calls, write_set: WriteSet, timeout: float) -> CommitOut
 
 
 async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOutcome:
-    for _ in range(ATTEMPTS):
-        met = await _look(link, write_set)
+    for attempt in range(ATTEMPTS):
+        met = await _look(link, write_set, _fences(write_set, attempt))
         refused = judge(write_set, _facts(write_set, met))
         if refused is not None:
             return refused
@@ -67,16 +71,17 @@ async def _commit(link: Link, write_set: WriteSet, encoded: Encoded) -> CommitOu
 # -------------------- what is there
 
 
-async def _look(link: Link, write_set: WriteSet) -> _Met:
+async def _look(link: Link, write_set: WriteSet, fences: Sequence[str]) -> _Met:
     asked = _revision_ids(write_set)
-    query = _query(named("i", _ids(write_set)), asked[:_ASKED_AT_ONCE])
+    query = _query(named("i", [*_ids(write_set), *fences]), asked[:_ASKED_AT_ONCE])
     if _keeps_entries(write_set):
         query = replace(query, select=f"{_MET}, {entries.COLUMNS}")
     found = await link.snapshot(query)
     for start in range(_ASKED_AT_ONCE, len(asked), _ASKED_AT_ONCE):
         found += await link.all(_query({}, asked[start : start + _ASKED_AT_ONCE]))
     held = [_held(each) for each in found if each["doc"] == "segment"]
-    return _Met({each["id"]: each for each in found}, frozenset(asked) & frozenset().union(*held))
+    documents = {each["id"]: each for each in found}
+    return _Met(documents, frozenset(asked) & frozenset().union(*held), fences)
 
 
 def _keeps_entries(write_set: WriteSet) -> bool:
@@ -111,7 +116,6 @@ def _ids(write_set: WriteSet) -> list[str]:
     ids += [keys.head_id(put.record.current.record_id) for put in write_set.heads]
     ids += [keys.revision_id(each) for each in _revision_ids(write_set)]
     ids += [keys.key_id(each) for each in _keys(write_set)]
-    ids += _fences(write_set)
     ids += [keys.counter_id(each) for each in expected_counters(write_set)]
     if write_set.effect is not None:
         ids.append(keys.effect_id(write_set.effect.receipt_id))
@@ -134,10 +138,14 @@ def _keys(write_set: WriteSet) -> list[str]:
     ]
 
 
-def _fences(write_set: WriteSet) -> list[str]:
-    """Return the ids of what comes between a tombstone and the proof that there is none (C-11)."""
-    buried = (tombstone.key for tombstone in write_set.tombstones)
-    return sorted({keys.fence_id(each) for each in (*write_set.must_be_absent, *buried)})
+def _fences(write_set: WriteSet, attempt: int) -> Sequence[str]:
+    """Return which fences to replace (C-11): proofs at once take several, and others when again."""
+    if write_set.tombstones:
+        return keys.FENCES
+    if not write_set.must_be_absent:
+        return ()
+    dice = int(keys.receipt_id(write_set.receipt.key)[-8:], 16)
+    return (keys.FENCES[(dice >> 5 * attempt) % len(keys.FENCES)],)
 
 
 def _facts(write_set: WriteSet, met: _Met) -> Facts:
@@ -240,8 +248,8 @@ def _put_keys(batch: Batch, write_set: WriteSet, met: _Met) -> None:
         etag = met.etag(item_id)
         if etag is not None and _holder(met, release.key).record_id == release.record_id:
             batch.delete(item_id, etag)
-    for item_id in _fences(write_set):
-        # While its etag stands no tombstone is new that it guards.
+    for item_id in met.fences:
+        # While the etag of one stands there is no new tombstone.
         batch.put({"id": item_id, "doc": "fence"}, met.etag(item_id))
 
 

@@ -70,14 +70,11 @@ def stream_id(run_id: str) -> str:
     return _id("d", run_id)
 
 
-def fence_id(name: str) -> str:
-    """Return the id of what guards the tombstone of a claim key: one of 256.
+FENCES = tuple(f"f-{number}" for number in range(32))
+"""Ids of what stands between tombstones and proofs that there is none.
 
-    A commit that buries the key replaces it, and so does one that proves that it is not buried.
-    """
-    return _id("f", name)[:4]
-
-
+A commit that buries keys replaces all of them, one that proves that a key is not buried any one.
+"""
 SEGMENTS = "f"
 """The id of what every commit with a history replaces: they come one after the other."""
 

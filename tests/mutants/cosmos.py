@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         name="Cosmos buries a key past its fence",
         file="providers/cosmos/commit.py",
-        right="for each in (*write_set.must_be_absent, *buried)}",
-        wrong="for each in (*write_set.must_be_absent, *([] and buried))}",
+        right="        return keys.FENCES\n",
+        wrong="        return keys.FENCES[:1]\n",
         tests=(
             "tests/integration/providers/test_cosmos_races.py"
             "::test_a_tombstone_between_read_and_write_is_met",
@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         name="Cosmos has one fence for all keys",
         file="providers/cosmos/keys.py",
-        right='_id("f", name)[:4]',
-        wrong='_id("f", name)[:2]',
+        right="for number in range(32))",
+        wrong="for number in range(1))",
         tests=(f"{LAWS}[cosmos (stand-in)-claims-absences_do_not_meet]",),
     ),
     Mutant(

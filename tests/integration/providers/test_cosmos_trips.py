@@ -100,7 +100,7 @@ async def _writes(memory: CosmosResource, provider: CosmosMemoryProvider) -> Non
                 lambda: commit(provider, specimens.create(PROJECT, *several)),
                 (0, 1, 1, 25),
             ),
-            "a tombstone": (lambda: commit(provider, grave), (0, 1, 1, 4)),
+            "a tombstone": (lambda: commit(provider, grave), (0, 1, 1, 35)),
             "a proposal": (lambda: commit(provider, proposed), (0, 1, 1, 4)),
             "an import of 21 revisions": (lambda: commit(provider, imported), (0, 1, 1, 6)),
         },
