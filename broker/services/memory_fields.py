@@ -66,13 +66,13 @@ def checked_memories(request: Remember) -> tuple[Checked, ...]:
         violations.append(Violation("memories", f"must be 1-{MEMORIES_MAX} memories"))
     _check_dedup(violations, request)
     contents = [
-        _checked(violations, _path(request, place), memory)
+        _checked(violations, path_of(request, place), memory)
         for place, memory in enumerate(request.memories[:MEMORIES_MAX])
     ]
     refuse_if_any(violations)
     refused: Violations = []
     checked = tuple(
-        _completed(refused, _path(request, place), memory, contents[place])
+        _completed(refused, path_of(request, place), memory, contents[place])
         for place, memory in enumerate(request.memories)
     )
     if refused:
@@ -90,7 +90,8 @@ def request_fields(request: Remember, checked: tuple[Checked, ...]) -> Mapping[s
     return fields
 
 
-def _path(request: Remember, place: int) -> str:
+def path_of(request: Remember, place: int) -> str:
+    """Return where one memory stands in a request."""
     return f"memories[{place}]" if request.batch else "memory"
 
 
