@@ -567,7 +567,7 @@ class RecallFilter(_message.Message):
     @_builtins.property
     def tags_any_glob(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories with a tag that fits one of these, without regard to case; `*` is any run, `?` any one character, all else
-        itself. At most 32.
+        itself. At most 8.
         """
 
     def __init__(
