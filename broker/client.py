@@ -6,7 +6,7 @@
             print(found.content)
 
 Every write makes its idempotency key once and keeps it over all attempts, so that a retry never
-writes twice. Refusals are ``grpc.aio.AioRpcError``; their details hold a reason.
+writes twice. Refusals are ``grpc.aio.AioRpcError``; ``reason_of`` says which.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -20,6 +20,8 @@ from typing import Any, Final, TypeVar
 import grpc
 import uuid_utils
 from google.protobuf import json_format
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 from grpc import aio
 
 from broker.api.v1 import (
@@ -78,6 +80,17 @@ class Kept:
 
     id: str
     action: str
+
+
+def reason_of(error: aio.AioRpcError) -> str:
+    """Return the reason of a refusal as ``ErrorReason`` names it; empty: no broker gave it."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin" and isinstance(value, bytes):
+            for detail in Status.FromString(value).details:
+                info = ErrorInfo()
+                if detail.Unpack(info):
+                    return info.reason
+    return ""
 
 
 @asynccontextmanager
@@ -142,14 +155,14 @@ class MemoryClient:
 
         Args:
             content: 1-40,000 code points.
-            tags: At most 32.
+            tags: At most 32; a text by itself is a TypeError.
             importance: 0.0 to 1.0; ``None``: 0.5.
             metadata: At most 64 keys, 8 KiB as JSON.
             source: Where it came from, such as a session.
         """
         memory = memory_service_pb2.MemoryInput(
             content=content,
-            tags=list(tags),
+            tags=_listed(tags),
             importance=importance,
             facet=record_pb2.MemoryFacet(source=source, source_type=record_pb2.SOURCE_TYPE_AGENT),
         )
@@ -183,7 +196,7 @@ class MemoryClient:
             self._memories.RecallByTags,
             memory_service_pb2.RecallByTagsRequest(
                 scope=self._scope,
-                filter=memory_service_pb2.RecallFilter(tags_all=list(tags)),
+                filter=memory_service_pb2.RecallFilter(tags_all=_listed(tags)),
                 limit=limit,
                 view=_FULL,
             ),
@@ -299,6 +312,12 @@ def _peer(address: str, root_ca_file: Path | None) -> PeerSettings:
 
 def _service_config() -> str:
     return (resources.files("broker") / "client_service_config.json").read_text("utf-8")
+
+
+def _listed(tags: Iterable[str]) -> list[str]:
+    if isinstance(tags, str):
+        raise TypeError("tags is a text; give a list of tags")
+    return list(tags)
 
 
 def _key() -> str:

@@ -3,6 +3,9 @@
 The caller folds both.
 """
 
+import re
+from functools import lru_cache
+
 ANY_RUN = "*"
 ANY_ONE = "?"
 
@@ -12,19 +15,22 @@ def fits(pattern: str, text: str) -> bool:
 
     ``*`` is any run of characters, none included; ``?`` is any one; all else means itself.
     """
-    at = place = 0
-    star: int | None = None
-    tried = 0
-    while at < len(text):
-        wanted = pattern[place : place + 1]
-        if wanted == ANY_RUN:
-            star, tried = place, at
-            place += 1
-        elif wanted in (ANY_ONE, text[at]):
-            place, at = place + 1, at + 1
-        elif star is not None:
-            tried += 1
-            place, at = star + 1, tried
-        else:
-            return False
-    return not pattern[place:].strip(ANY_RUN)
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return an expression that never gives back: each part is taken where it first stands.
+
+    Only the last part has no choice: it ends the text.
+    """
+    first, *rest = (_literal(part) for part in pattern.split(ANY_RUN))
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    *middle, last = rest
+    found = "".join(f"(?>.*?{part})" for part in middle if part)
+    return re.compile(f"{first}{found}.*{last}", re.DOTALL)
+
+
+def _literal(part: str) -> str:
+    return "".join("." if each == ANY_ONE else re.escape(each) for each in part)

@@ -126,7 +126,7 @@ def dev(
     ] = "postgres",
     embeddings: Annotated[
         Embeddings,
-        typer.Option(help="local: the model of the extra [embeddings]; it takes some 200 MB."),
+        typer.Option(help=r"local: the model of the extra \[embeddings]; it takes some 200 MB."),
     ] = Embeddings.NONE,
 ) -> None:
     """Start a whole broker on this machine: PostgreSQL, reference owners, dev tokens.

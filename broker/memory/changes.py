@@ -5,6 +5,7 @@ from typing import Final
 
 from broker.domain.errors import TokenBoundError
 from broker.domain.records import TICK, Stamp, state_not_allowed, successor
+from broker.memory.holding import is_refuted
 from providers.entries import RecallEntry, TermVector
 from providers.model import (
     ChangeKind,
@@ -94,9 +95,10 @@ def check_may_forget(revision: Revision, *, bound: bool) -> None:
 
 def _ended(put: HeadPut, reason: str) -> HeadPut:
     current = put.record.current
-    ended = replace(
-        _facet(current), invalidate_time=current.create_time, invalidation_reason=reason
-    )
+    facet = _facet(current)
+    if is_refuted(current):  # what it said before stays barred for that reason
+        reason = facet.invalidation_reason or reason
+    ended = replace(facet, invalidate_time=current.create_time, invalidation_reason=reason)
     return _with_facet(put, ended)
 
 

@@ -176,9 +176,14 @@ class _Change:
 
     @property
     def _comes_back(self) -> bool:
-        """Whether it is in use again with the text it had, which may be forgotten meanwhile."""
-        was_out = self.before is not None and self.before.state is not State.ACTIVE
-        return was_out and self.after.state is State.ACTIVE
+        """Whether it is in use again with the text it had, which may be forgotten meanwhile.
+
+        It may have been put aside, rejected, or over.
+        """
+        now = self.after.create_time
+        return (
+            self.before is not None and not is_live(self.before, now) and is_live(self.after, now)
+        )
 
     @property
     def _is_refuting(self) -> bool:

@@ -109,7 +109,7 @@ class Intake:
             return Verdict(action=Action.CREATED)
         all_like = [*like, *(self.likeness(item, each) for each in self._earlier)]
         found = Found(
-            same=self._live_holder(item.content_key, _content_key),
+            same=self._live_holder(item.content_key, _content_key) or self._twin(item, all_like),
             belief=self._live_holder(item.belief_key, _belief_key),
             nearest=self._best((each.record_id, each.cosine) for each in all_like),
             likest=self._best(
@@ -130,6 +130,13 @@ class Intake:
         if record is None or key_of(record) != key:
             return None
         return self.shelf.live(record.current.record_id)
+
+    def _twin(self, item: Item, like: Iterable[Likeness]) -> Record | None:
+        """Return a live memory of the same text that does not hold its key."""
+        live = (self.shelf.live(each.record_id) for each in like)
+        return next(
+            (each for each in live if each and _content_key(each) == item.content_key), None
+        )
 
     def _best(self, scores: Iterable[tuple[str, float | None]]) -> Scored | None:
         live = [

@@ -33,6 +33,9 @@ NEIGHBOUR_SHARE: Final = 0.5
 NEIGHBOURS: Final = 3
 """How far along a source a memory lends."""
 
+COMPARED_MAX: Final = 1_000
+"""Code points of a memory that are compared with others: 100 long ones would take seconds."""
+
 IMPORTANCE_SHARE: Final = 0.05
 """By how much the most important memory fits better than the least important (003-03)."""
 
@@ -145,7 +148,7 @@ def _chosen(records: Sequence[Record], limit: int) -> list[Record]:
             subjects[subject] = subjects.get(subject, 0) + 1
             if subjects[subject] > PER_SUBJECT_MAX:
                 continue
-        text = distinct_terms(record.current.content.content)
+        text = distinct_terms(record.current.content.content[:COMPARED_MAX])
         shares = [jaccard(text, other) for other in texts]
         texts.append(text)
         if max(shares, default=0.0) < NEAR_DUPLICATE:

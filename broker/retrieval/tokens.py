@@ -23,6 +23,10 @@ _ENDINGS: Final = frozenset({"s", "d", "ll", "re", "ve", "m"})
 _NEGATION: Final = "t"
 _PAIR: Final = 2
 
+TEXT_MAX: Final = 40_000
+"""Code points that are cut to terms. No text is longer as it was given; one ligature of Arabic may
+stand for 18 letters, though, and a text of them would keep a core busy for seconds."""
+
 
 def terms(text: str) -> Iterator[str]:
     """Yield every term of a text, in order, with repetitions."""
@@ -35,7 +39,7 @@ def asked_terms(text: str) -> Iterator[str]:
 
 
 def _terms(text: str, *, asked: bool) -> Iterator[str]:
-    for sort, segment in segments(plain(text)):
+    for sort, segment in segments(plain(text)[:TEXT_MAX]):
         match sort:
             case Sort.NAME:
                 yield from _name(segment.translate(_APOSTROPHES), asked=asked)

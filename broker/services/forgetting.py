@@ -18,6 +18,7 @@ from broker.domain.fields import (
 from broker.domain.idempotency import fingerprint, receipt_for
 from broker.domain.memories import Forget, Forgotten
 from broker.domain.records import check_expected, visible
+from broker.memory.admission import refuse_secret
 from broker.memory.changes import check_forgettable, check_may_forget, forgotten
 from broker.memory.keys import belief_key_of, content_key_of
 from broker.services.access import Access, AccessPath, Write
@@ -110,6 +111,7 @@ def _check(request: Forget) -> None:
     check_positive(violations, "expected_revision", request.expected_revision)
     check_text(violations, "reason", request.reason, REASON_MAX, controls=False)
     refuse_if_any(violations)
+    refuse_secret("reason", request.reason)
 
 
 def _forgettable(loaded: Loaded, request: Forget, *, bound: bool) -> Record:

@@ -5,6 +5,7 @@ from typing import Final
 
 from broker.domain.authority import Authorized
 from broker.domain.call import Call
+from broker.domain.errors import TombstonedError
 from broker.domain.facets import claims_operator, require_operator
 from broker.domain.fields import check_scope
 from broker.domain.idempotency import fingerprint, receipt_for
@@ -18,7 +19,7 @@ from broker.services import likeness
 from broker.services.access import Access, AccessPath, Settled, Write
 from broker.services.entries import Entries
 from broker.services.head_writer import HeadWriter, heads_left
-from broker.services.memory_fields import Checked, checked_memories, request_fields
+from broker.services.memory_fields import Checked, checked_memories, path_of, request_fields
 from providers.capabilities import Capability
 from providers.model import ReceiptKey, Record, WriteSet
 from providers.requests import Loaded, LoadRequest
@@ -172,8 +173,12 @@ class _Intent:
             stamp=stamp,
             likeness=likeness.compared_earlier,
         )
-        for item, like in zip(self.items, self.like, strict=True):
-            intake.take(item, like)
+        for place, (item, like) in enumerate(zip(self.items, self.like, strict=True)):
+            try:
+                intake.take(item, like)
+            except TombstonedError as error:
+                error.metadata["field"] = f"{path_of(self.request, place)}.content"
+                raise
         outcome = dict(intake.outcome())
         if self.gap is not None:
             outcome[_VECTORS] = self.gap.value

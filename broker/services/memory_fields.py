@@ -23,9 +23,12 @@ from broker.memory.beliefs import belief_faults, believed
 from broker.memory.keys import belief_key, content_key
 from broker.memory.stamps import stamped
 from providers.model import Content, MemoryFacet, SourceType
+from providers.rules import TOGETHER_BYTES_MAX
 
 TYPE_DEFAULT: Final = "note"
 EXPIRE_DAYS_MAX: Final = 3_650
+ALONE_MAX: Final = 2
+"""So many memories may be of any size together."""
 _THRESHOLD_SOURCES: Final = frozenset({SourceType.OPERATOR, SourceType.MANUAL})
 
 
@@ -66,13 +69,16 @@ def checked_memories(request: Remember) -> tuple[Checked, ...]:
         violations.append(Violation("memories", f"must be 1-{MEMORIES_MAX} memories"))
     _check_dedup(violations, request)
     contents = [
-        _checked(violations, _path(request, place), memory)
+        _checked(violations, path_of(request, place), memory)
         for place, memory in enumerate(request.memories[:MEMORIES_MAX])
     ]
+    if len(contents) > ALONE_MAX and sum(map(_size, contents)) > TOGETHER_BYTES_MAX:
+        rule = f"must be together at most {TOGETHER_BYTES_MAX} bytes in UTF-8"
+        violations.append(Violation("memories", rule))
     refuse_if_any(violations)
     refused: Violations = []
     checked = tuple(
-        _completed(refused, _path(request, place), memory, contents[place])
+        _completed(refused, path_of(request, place), memory, contents[place])
         for place, memory in enumerate(request.memories)
     )
     if refused:
@@ -90,8 +96,13 @@ def request_fields(request: Remember, checked: tuple[Checked, ...]) -> Mapping[s
     return fields
 
 
-def _path(request: Remember, place: int) -> str:
+def path_of(request: Remember, place: int) -> str:
+    """Return where one memory stands in a request."""
     return f"memories[{place}]" if request.batch else "memory"
+
+
+def _size(content: Content) -> int:
+    return len(content.content.encode(errors="replace"))
 
 
 def _check_dedup(violations: Violations, request: Remember) -> None:

@@ -1,5 +1,6 @@
 """The fields of requests to recall: checked, and told to a provider."""
 
+import string
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, TypeVar
@@ -17,21 +18,25 @@ from broker.domain.fields import (
 from broker.domain.memories import FilterInput, Recall, RecallByTags
 from broker.domain.paging import checked_view
 from broker.domain.requests import UNKNOWN, Unknown
+from broker.retrieval.spelling import plain
 from providers.model import OriginTier, ProjectKey, Sensitivity
 from providers.recall import Eligible, Superseded
 
 QUERY_MAX: Final = 2_000
+PATTERNS_MAX: Final = 8
 LIMIT_DEFAULT: Final = 5
 LIMIT_MAX: Final = 50
 TAGGED_DEFAULT: Final = 10
 TAGGED_MAX: Final = 100
+
+_UNSEEN: Final = f"{string.whitespace}\u200b"
 
 Word = TypeVar("Word")
 
 
 def check_recall(violations: Violations, request: Recall) -> bool:
     """Check every field; return whether whole records are asked for."""
-    if not request.query.strip():
+    if not plain(request.query).strip(_UNSEEN):
         violations.append(Violation("query", f"must be 1-{QUERY_MAX} code points, not blank"))
     check_text(violations, "query", request.query, QUERY_MAX)
     _check_limit(violations, request.limit, LIMIT_MAX)
@@ -64,6 +69,8 @@ def _check_filter(violations: Violations, given: FilterInput) -> None:
         ("tags_any_glob", TAG_MAX),
     ):
         _check_list(violations, f"filter.{name}", getattr(given, name), longest)
+    if len(given.tags_any_glob) > PATTERNS_MAX:
+        violations.append(Violation("filter.tags_any_glob", f"must be at most {PATTERNS_MAX}"))
     if len(given.memory_kinds) > FILTER_MAX:
         violations.append(Violation("filter.memory_kinds", f"must be at most {FILTER_MAX}"))
     for index, kind in enumerate(given.memory_kinds[:FILTER_MAX]):

@@ -85,6 +85,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_TOMBSTONED: _ErrorReason.ValueType  # 27
     """FAILED_PRECONDITION. The content was forgotten on purpose, or rejected as UNTRUE or CHANGED, and may not come back. What
     was rejected may come back once it was reopened. Metadata of an import: index, of the record in the bundle.
+    Metadata of MemoryService: field.
     """
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 28
     """FAILED_PRECONDITION. The idempotency key was used by another request."""
@@ -233,6 +234,7 @@ ERROR_REASON_STATE_NOT_ALLOWED: ErrorReason.ValueType  # 26
 ERROR_REASON_TOMBSTONED: ErrorReason.ValueType  # 27
 """FAILED_PRECONDITION. The content was forgotten on purpose, or rejected as UNTRUE or CHANGED, and may not come back. What
 was rejected may come back once it was reopened. Metadata of an import: index, of the record in the bundle.
+Metadata of MemoryService: field.
 """
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 28
 """FAILED_PRECONDITION. The idempotency key was used by another request."""

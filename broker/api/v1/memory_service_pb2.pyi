@@ -136,7 +136,9 @@ class _ArmGap:
 class _ArmGapEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArmGap.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ARM_GAP_UNSPECIFIED: _ArmGap.ValueType  # 0
-    """It ran, on everything."""
+    """Nothing is missing. The vector arm looks at the memories that have a vector of the model in use: `broker reindex`
+    makes those of older ones.
+    """
     ARM_GAP_NOT_ASKED: _ArmGap.ValueType  # 1
     """The request did not ask for it."""
     ARM_GAP_OFF: _ArmGap.ValueType  # 2
@@ -156,13 +158,15 @@ class _ArmGapEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ArmGap.ValueTy
     ARM_GAP_NO_WORDS: _ArmGap.ValueType  # 9
     """The query holds no words."""
     ARM_GAP_UNINDEXED: _ArmGap.ValueType  # 10
-    """Some memories are not indexed yet: `broker reindex`."""
+    """Words find only some of the memories, since others are not indexed yet: `broker reindex`."""
 
 class ArmGap(_ArmGap, metaclass=_ArmGapEnumTypeWrapper):
     """Why an arm did not run, or not on everything."""
 
 ARM_GAP_UNSPECIFIED: ArmGap.ValueType  # 0
-"""It ran, on everything."""
+"""Nothing is missing. The vector arm looks at the memories that have a vector of the model in use: `broker reindex`
+makes those of older ones.
+"""
 ARM_GAP_NOT_ASKED: ArmGap.ValueType  # 1
 """The request did not ask for it."""
 ARM_GAP_OFF: ArmGap.ValueType  # 2
@@ -182,7 +186,7 @@ ARM_GAP_NOT_KEPT: ArmGap.ValueType  # 8
 ARM_GAP_NO_WORDS: ArmGap.ValueType  # 9
 """The query holds no words."""
 ARM_GAP_UNINDEXED: ArmGap.ValueType  # 10
-"""Some memories are not indexed yet: `broker reindex`."""
+"""Words find only some of the memories, since others are not indexed yet: `broker reindex`."""
 Global___ArmGap: _TypeAlias = ArmGap  # noqa: Y015
 
 class _RecallMode:
@@ -563,7 +567,7 @@ class RecallFilter(_message.Message):
     @_builtins.property
     def tags_any_glob(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories with a tag that fits one of these, without regard to case; `*` is any run, `?` any one character, all else
-        itself. At most 32.
+        itself. At most 8.
         """
 
     def __init__(
@@ -623,7 +627,9 @@ class RecallRequest(_message.Message):
 
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
-        """As of when: memories that were in use then, superseded ones too. Their text is that of today. Unset: now."""
+        """As of when: memories that were created and not yet superseded or expired then. Their text is that of today; what was
+        archived, rejected or forgotten since is not among them. Unset: now.
+        """
 
     def __init__(
         self,

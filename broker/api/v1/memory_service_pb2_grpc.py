@@ -81,9 +81,10 @@ class MemoryServiceServicer:
         (TOMBSTONED). The same text, without regard to case, composition and white space, in the same namespace of the same
         agent is SKIPPED. A memory with `subject` and `belief_type` supersedes the live one of the same subject and type. By
         vectors, where both texts have one of the same model: from `duplicate_threshold` on SKIPPED. Where not: by the share
-        of common words, from 0.85 on SKIPPED, and from 0.60 on a FACT of source type EXTRACTED or HARVEST SUPERSEDES the
-        best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
-        Telling a belief again reinforces it. Deadline 10 s.
+        of common words, from 0.85 on SKIPPED, and from 0.60 on a memory of kind FACT and source type EXTRACTED or HARVEST
+        SUPERSEDES the best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
+        Telling a belief again reinforces it; all else that a SKIPPED memory brings (tags, importance, metadata) is not kept.
+        Deadline 10 s.
         Errors: CONTENT_REFUSED, TOMBSTONED, SOURCE_NOT_ALLOWED, CONCURRENT_WRITE, RECALL_SCOPE_TOO_LARGE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -117,7 +118,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Forget(self, request, context):
-        """Removes a memory from every read and keeps its text from coming back: text that was forgotten is TOMBSTONED for this
+        """Removes a memory from every read and keeps the text it has from coming back: text that was forgotten is TOMBSTONED for this
         agent and namespace. History stays for the audit. A token that is bound to a project or run forgets only memories of
         trust PENDING. Deadline 10 s. Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED (no memory),
         TOKEN_BOUND.

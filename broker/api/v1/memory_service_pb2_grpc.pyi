@@ -44,9 +44,10 @@ class MemoryServiceStub:
     (TOMBSTONED). The same text, without regard to case, composition and white space, in the same namespace of the same
     agent is SKIPPED. A memory with `subject` and `belief_type` supersedes the live one of the same subject and type. By
     vectors, where both texts have one of the same model: from `duplicate_threshold` on SKIPPED. Where not: by the share
-    of common words, from 0.85 on SKIPPED, and from 0.60 on a FACT of source type EXTRACTED or HARVEST SUPERSEDES the
-    best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
-    Telling a belief again reinforces it. Deadline 10 s.
+    of common words, from 0.85 on SKIPPED, and from 0.60 on a memory of kind FACT and source type EXTRACTED or HARVEST
+    SUPERSEDES the best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
+    Telling a belief again reinforces it; all else that a SKIPPED memory brings (tags, importance, metadata) is not kept.
+    Deadline 10 s.
     Errors: CONTENT_REFUSED, TOMBSTONED, SOURCE_NOT_ALLOWED, CONCURRENT_WRITE, RECALL_SCOPE_TOO_LARGE.
     """
     BatchRemember: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.BatchRememberRequest, _memory_service_pb2.BatchRememberResponse]
@@ -64,7 +65,7 @@ class MemoryServiceStub:
     Errors: RECALL_SCOPE_TOO_LARGE.
     """
     Forget: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]
-    """Removes a memory from every read and keeps its text from coming back: text that was forgotten is TOMBSTONED for this
+    """Removes a memory from every read and keeps the text it has from coming back: text that was forgotten is TOMBSTONED for this
     agent and namespace. History stays for the audit. A token that is bound to a project or run forgets only memories of
     trust PENDING. Deadline 10 s. Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED (no memory),
     TOKEN_BOUND.
@@ -86,9 +87,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     (TOMBSTONED). The same text, without regard to case, composition and white space, in the same namespace of the same
     agent is SKIPPED. A memory with `subject` and `belief_type` supersedes the live one of the same subject and type. By
     vectors, where both texts have one of the same model: from `duplicate_threshold` on SKIPPED. Where not: by the share
-    of common words, from 0.85 on SKIPPED, and from 0.60 on a FACT of source type EXTRACTED or HARVEST SUPERSEDES the
-    best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
-    Telling a belief again reinforces it. Deadline 10 s.
+    of common words, from 0.85 on SKIPPED, and from 0.60 on a memory of kind FACT and source type EXTRACTED or HARVEST
+    SUPERSEDES the best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
+    Telling a belief again reinforces it; all else that a SKIPPED memory brings (tags, importance, metadata) is not kept.
+    Deadline 10 s.
     Errors: CONTENT_REFUSED, TOMBSTONED, SOURCE_NOT_ALLOWED, CONCURRENT_WRITE, RECALL_SCOPE_TOO_LARGE.
     """
     BatchRemember: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.BatchRememberRequest, _memory_service_pb2.BatchRememberResponse]  # type: ignore[assignment]
@@ -106,7 +108,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Errors: RECALL_SCOPE_TOO_LARGE.
     """
     Forget: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]  # type: ignore[assignment]
-    """Removes a memory from every read and keeps its text from coming back: text that was forgotten is TOMBSTONED for this
+    """Removes a memory from every read and keeps the text it has from coming back: text that was forgotten is TOMBSTONED for this
     agent and namespace. History stays for the audit. A token that is bound to a project or run forgets only memories of
     trust PENDING. Deadline 10 s. Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED (no memory),
     TOKEN_BOUND.
@@ -131,9 +133,10 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         (TOMBSTONED). The same text, without regard to case, composition and white space, in the same namespace of the same
         agent is SKIPPED. A memory with `subject` and `belief_type` supersedes the live one of the same subject and type. By
         vectors, where both texts have one of the same model: from `duplicate_threshold` on SKIPPED. Where not: by the share
-        of common words, from 0.85 on SKIPPED, and from 0.60 on a FACT of source type EXTRACTED or HARVEST SUPERSEDES the
-        best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
-        Telling a belief again reinforces it. Deadline 10 s.
+        of common words, from 0.85 on SKIPPED, and from 0.60 on a memory of kind FACT and source type EXTRACTED or HARVEST
+        SUPERSEDES the best match. Otherwise it is CREATED. Words do not count for the source types OPERATOR, MANUAL and ORCHESTRATION.
+        Telling a belief again reinforces it; all else that a SKIPPED memory brings (tags, importance, metadata) is not kept.
+        Deadline 10 s.
         Errors: CONTENT_REFUSED, TOMBSTONED, SOURCE_NOT_ALLOWED, CONCURRENT_WRITE, RECALL_SCOPE_TOO_LARGE.
         """
 
@@ -175,7 +178,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ForgetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ForgetResponse, _abc.Awaitable[_memory_service_pb2.ForgetResponse]]:
-        """Removes a memory from every read and keeps its text from coming back: text that was forgotten is TOMBSTONED for this
+        """Removes a memory from every read and keeps the text it has from coming back: text that was forgotten is TOMBSTONED for this
         agent and namespace. History stays for the audit. A token that is bound to a project or run forgets only memories of
         trust PENDING. Deadline 10 s. Errors: REVISION_STALE (with `current_revision`), STATE_NOT_ALLOWED (no memory),
         TOKEN_BOUND.

@@ -7,12 +7,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from broker.api.v1 import memory_service_pb2 as pb
 from broker.api.v1 import record_pb2
 from tests.fixtures.broker import Stand
 from tests.fixtures.memory_calls import CREATED, SKIPPED, SUPERSEDED, Agent
-from tests.fixtures.record_calls import ARCHIVE, REJECT, REOPEN, RESTORE, UNARCHIVE, Refused
+from tests.fixtures.record_calls import (
+    ARCHIVE,
+    CREATE,
+    REJECT,
+    REOPEN,
+    RESTORE,
+    UNARCHIVE,
+    UPDATE,
+    Refused,
+)
 
 pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
@@ -243,3 +253,63 @@ async def test_queries_out_of_bounds(agent: Agent, query: str) -> None:
     refused = await agent.recall(query)
     assert (refused.reason, list(refused.violations)) == ("FIELD_INVALID", ["query"])
     assert not isinstance(await agent.recall("x" * 2_000), Refused)
+
+
+async def test_what_was_forgotten_does_not_come_back_by_reopening(agent: Agent) -> None:
+    """R1, 002-17: a memory that was rejected says it again only while nobody forgot it."""
+    kind = record_pb2.REJECT_KIND_NOT_HERE
+    rejected = await agent.change(REJECT, await agent.kept(TEA), reject_kind=kind)
+    twin = await agent.kept(TEA)
+    assert (await agent.forget(twin)).found
+    reopened = await agent.change(REOPEN, rejected.record)
+    assert reopened.reason == "TOMBSTONED"
+    assert await agent.texts("green tea") == []
+
+
+async def test_what_was_forgotten_does_not_come_back_by_a_later_expiry(agent: Agent) -> None:
+    """R1, 000-10: a memory that is over is in use again only while nobody forgot its text."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    over = await agent.kept(TEA, expire_time=past)
+    assert (await agent.forget(await agent.kept(TEA))).found
+    again = await agent.change(
+        UPDATE,
+        over,
+        content=TEA,
+        type=over.type,
+        facet=record_pb2.MemoryFacet(),
+        facet_mask=FieldMask(paths=["expire_time"]),
+    )
+    assert again.reason == "TOMBSTONED"
+
+
+async def test_a_refuted_text_stays_refuted_when_its_record_is_forgotten(agent: Agent) -> None:
+    """002-16, 002-17: forgetting bars the text of today, and lifts nothing of before."""
+    kind = record_pb2.REJECT_KIND_UNTRUE
+    rejected = await agent.change(REJECT, await agent.kept(TEA), reject_kind=kind)
+    edited = await agent.change(UPDATE, rejected.record, content="something else", type="note")
+    assert (await agent.forget(edited.record)).found
+    for text in (TEA, "something else"):
+        assert (await agent.remember(text)).reason == "TOMBSTONED"
+
+
+async def test_a_reason_is_no_place_for_secrets(agent: Agent) -> None:
+    """002-03: what is said about a memory is screened as it is."""
+    record = await agent.kept(TEA)
+    refused = await agent.forget(record, reason="password: hunter2hunter2")
+    assert refused.reason == "CONTENT_REFUSED"
+
+
+async def test_a_twin_without_the_key_is_a_duplicate_too(agent: Agent) -> None:
+    """§6.3 step 1: a memory of the same text is met whoever holds its key."""
+    first = await agent.kept(TEA)
+    made = await agent.change(CREATE, first, content=TEA, kind=record_pb2.RECORD_KIND_MEMORY)
+    await agent.change(ARCHIVE, first)
+    told = await agent.remember(TEA, source_type=record_pb2.SOURCE_TYPE_ORCHESTRATION)
+    assert told.remembered.action == SKIPPED
+    assert told.remembered.record.record_id == made.record.record_id
+
+
+@pytest.mark.parametrize("query", ["\u200b", "\u200d \u2060", "\ufeff"])
+async def test_a_query_that_nobody_sees_is_blank(agent: Agent, query: str) -> None:
+    """000-01: characters without a shape ask for nothing."""
+    assert list((await agent.recall(query)).violations) == ["query"]

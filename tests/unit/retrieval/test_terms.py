@@ -122,3 +122,9 @@ def test_unpleasant_texts_take_no_longer() -> None:
 def test_the_share_of_common_terms(one: str, other: str, share: float) -> None:
     """000-15: of nothing it is 0."""
     assert jaccard(distinct_terms(one), distinct_terms(other)) == share
+
+
+def test_a_ligature_of_many_letters_takes_no_longer() -> None:
+    """What one sign stands for is cut where a text of letters would be."""
+    text = "\ufdfa" * 39_900
+    assert term_vector(title=None, content=text, tags=(), subject=None).length <= 40_000
