@@ -29,7 +29,7 @@ from tests.fixtures.record_calls import (
 from tests.fixtures.stand_records import stored
 
 __all__ = ["desk"]
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 REFUSED: Final = ("INVALID_ARGUMENT", "CONTENT_REFUSED")
 SKY, SEA = "the sky is blue", "the sea is green"

@@ -31,7 +31,7 @@ from tests.fixtures.stand_records import provider_operations
 from tests.integration.broker.test_admission import WAYS, kept
 
 __all__ = ["desk"]
-pytestmark = pytest.mark.memories("postgres", "redis")
+pytestmark = pytest.mark.memories("postgres", "redis", "cosmos")
 
 TOMBSTONED: Final = ("FAILED_PRECONDITION", "TOMBSTONED")
 TEXT, SAME = "The moon is made of cheese.", "the MOON is\u00a0made  of cheese.\n"
