@@ -151,7 +151,7 @@ class IMemoryProvider(ABC):
           gives Tombstoned.
           A release of a key that another record holds changes nothing.
         - C-11. ``must_be_absent`` and ``claims`` both prove that there is no tombstone at the time
-          of the write.
+          of the write. Commits at once that prove it of a key each are all applied.
         - C-12. The graph and transfer counters advance by one each where expected; the transfer
           counter also, by one in all, with a set that puts tombstones.
         - C-13. An effect is applied only if the stream's counter is ``sequence - 1``, and sets it

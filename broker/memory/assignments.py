@@ -101,7 +101,7 @@ _NOTHING: Final = frozenset(
         a an any ask blank bool boolean bytes correct default empty example expired false float
         forgotten hidden int integer invalid it kept lost mandatory masked missing my na no none not
         null nil number object optional our placeholder private redacted required reset revoked
-        rotated same secret see str string stored text the their this todo tbd true unchanged
+        rotated same secret see str string stored text the their this true unchanged
         undefined unknown unset uuid valid value wrong yes your
         """,
     )

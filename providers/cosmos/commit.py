@@ -9,7 +9,7 @@ from providers.cosmos.batch import BYTES_MAX, Batch
 from providers.cosmos.calls import ATTEMPTS, Calls, Link, Query
 from providers.cosmos.encoding import Encoded, encode, packed, without_entries
 from providers.cosmos.reader import listed, named
-from providers.counters import TRANSFER, expected_counters
+from providers.counters import expected_counters
 from providers.documents import DAMAGE
 from providers.errors import StoredDataInvalidError
 from providers.model import Kind, WriteSet
@@ -111,7 +111,8 @@ def _ids(write_set: WriteSet) -> list[str]:
     ids += [keys.head_id(put.record.current.record_id) for put in write_set.heads]
     ids += [keys.revision_id(each) for each in _revision_ids(write_set)]
     ids += [keys.key_id(each) for each in _keys(write_set)]
-    ids += [keys.counter_id(each) for each in (*expected_counters(write_set), TRANSFER)]
+    ids += _fences(write_set)
+    ids += [keys.counter_id(each) for each in expected_counters(write_set)]
     if write_set.effect is not None:
         ids.append(keys.effect_id(write_set.effect.receipt_id))
     if write_set.history:
@@ -131,6 +132,12 @@ def _keys(write_set: WriteSet) -> list[str]:
         *(tombstone.key for tombstone in write_set.tombstones),
         *write_set.must_be_absent,
     ]
+
+
+def _fences(write_set: WriteSet) -> list[str]:
+    """Return the ids of what comes between a tombstone and the proof that there is none (C-11)."""
+    buried = (tombstone.key for tombstone in write_set.tombstones)
+    return sorted({keys.fence_id(each) for each in (*write_set.must_be_absent, *buried)})
 
 
 def _facts(write_set: WriteSet, met: _Met) -> Facts:
@@ -233,13 +240,12 @@ def _put_keys(batch: Batch, write_set: WriteSet, met: _Met) -> None:
         etag = met.etag(item_id)
         if etag is not None and _holder(met, release.key).record_id == release.record_id:
             batch.delete(item_id, etag)
+    for item_id in _fences(write_set):
+        # While its etag stands no tombstone is new that it guards.
+        batch.put({"id": item_id, "doc": "fence"}, met.etag(item_id))
 
 
 def _put_counters(batch: Batch, write_set: WriteSet, met: _Met) -> None:
-    steps = dict.fromkeys(expected_counters(write_set), 1)
-    if write_set.must_be_absent:
-        # Every tombstone moves this counter: while its etag stands there is no new one.
-        steps.setdefault(TRANSFER, 0)
-    for name, step in steps.items():
+    for name in expected_counters(write_set):
         item_id = keys.counter_id(name)
-        batch.put(rows.counter(name, _stands(met, name) + step), met.etag(item_id))
+        batch.put(rows.counter(name, _stands(met, name) + 1), met.etag(item_id))

@@ -70,6 +70,14 @@ def stream_id(run_id: str) -> str:
     return _id("d", run_id)
 
 
+def fence_id(name: str) -> str:
+    """Return the id of what guards the tombstone of a claim key: one of 256.
+
+    A commit that buries the key replaces it, and so does one that proves that it is not buried.
+    """
+    return _id("f", name)[:4]
+
+
 SEGMENTS = "f"
 """The id of what every commit with a history replaces: they come one after the other."""
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
 from grpc import aio
 
 from broker.api.v1 import memory_service_pb2 as pb
@@ -32,6 +33,8 @@ BATCH: Final = 12
 FIRST: Final = 10
 AT_ONCE: Final = 4
 MEMBER: Final = "reader"
+TRIES: Final = 5
+BUSY: Final = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 _EVIDENCE: Final = re.compile(r"D:?(\d+):(\d+)")
 _SESSION: Final = re.compile(r"session_(\d+)\Z")
 
@@ -144,10 +147,16 @@ class Reader:
 
     async def places(self, question: Question, mode: pb.RecallMode.ValueType) -> list[str]:
         """Return the ids of the first turns that are recalled."""
-        reply = await self._stub.Recall(
-            pb.RecallRequest(scope=self._scope, query=question.text, limit=FIRST, mode=mode),
-            metadata=self._metadata,
-        )
+        asked = pb.RecallRequest(scope=self._scope, query=question.text, limit=FIRST, mode=mode)
+        for _ in range(TRIES - 1):
+            try:
+                reply = await self._stub.Recall(asked, metadata=self._metadata)
+                break
+            except aio.AioRpcError as error:  # a busy machine: what is measured is not time
+                if error.code() not in BUSY:
+                    raise
+        else:
+            reply = await self._stub.Recall(asked, metadata=self._metadata)
         return [self._turns[each.record.record_id] for each in reply.results]
 
 

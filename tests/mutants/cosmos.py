@@ -167,9 +167,26 @@ MUTANTS = (
     Mutant(
         name="Cosmos does not count changes of links",
         file="providers/cosmos/commit.py",
-        right="rows.counter(name, _stands(met, name) + step)",
+        right="rows.counter(name, _stands(met, name) + 1)",
         wrong="rows.counter(name, _stands(met, name))",
         tests=(f"{BROKER}test_supersession.py::test_racing_supersessions[cosmos-2]",),
+    ),
+    Mutant(
+        name="Cosmos buries a key past its fence",
+        file="providers/cosmos/commit.py",
+        right="for each in (*write_set.must_be_absent, *buried)}",
+        wrong="for each in (*write_set.must_be_absent, *([] and buried))}",
+        tests=(
+            "tests/integration/providers/test_cosmos_races.py"
+            "::test_a_tombstone_between_read_and_write_is_met",
+        ),
+    ),
+    Mutant(
+        name="Cosmos has one fence for all keys",
+        file="providers/cosmos/keys.py",
+        right='_id("f", name)[:4]',
+        wrong='_id("f", name)[:2]',
+        tests=(f"{LAWS}[cosmos (stand-in)-claims-absences_do_not_meet]",),
     ),
     Mutant(
         name="Cosmos leaves a socket open that says goodbye",

@@ -4,7 +4,15 @@ from providers.capabilities import Capability
 from providers.conformance import expect, specimens
 from providers.conformance.harness import Bench
 from providers.conformance.law import law
-from providers.conformance.steps import commit, committed, gathered, load, nothing_of, settled
+from providers.conformance.steps import (
+    commit,
+    committed,
+    gathered,
+    load,
+    nothing_of,
+    settled,
+    stored,
+)
 from providers.interface import IMemoryProvider
 from providers.model import Claim, ClaimRelease, ProjectKey, WriteSet
 from providers.requests import ClaimTaken, Committed, KeyHolder, Tombstoned
@@ -105,6 +113,22 @@ async def held_key_is_no_tombstone(bench: Bench) -> None:
     beside = specimens.create(project, specimens.memory("r2"), must_be_absent=(KEY, "unknown"))
     await committed(bench.provider, beside)
     expect.equal(await _holder(bench.provider, project), KeyHolder("r1", None), "the holder")
+
+
+@law("C-11", "C-14", capability=Capability.WRITE)
+async def absences_do_not_meet(bench: Bench) -> None:
+    """004-62: thirty records at once, each with another tombstone that must not be there."""
+    project = bench.project()
+    both = (bench.provider, await bench.another())
+    for turn in range(2):  # also where somebody proved it of these keys before
+        records = [specimens.memory(f"r{turn}-{n:02}") for n in range(CLAIMANTS)]
+        writes = [
+            specimens.create(project, record, must_be_absent=(f"content:{n}",))
+            for n, record in enumerate(records)
+        ]
+        outcomes = await gathered(commit(both[n % 2], each) for n, each in enumerate(writes))
+        expect.equal(outcomes, [Committed()] * CLAIMANTS, "absences of different keys")
+        await stored(bench.provider, project, *records)
 
 
 @law("C-10", "C-2", "C-14", capability=Capability.WRITE)

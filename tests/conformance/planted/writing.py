@@ -15,6 +15,7 @@ from providers.model import (
 from providers.requests import (
     CommitOutcome,
     Committed,
+    Contended,
     RevisionsPage,
     RevisionsRequest,
     StaleRevision,
@@ -239,6 +240,20 @@ class ClaimsOverTombstones(ReferenceMemoryProvider):
 class NeverAdvancesTheGraph(ReferenceMemoryProvider):
     def _advance(self, shelf: Shelf, write_set: WriteSet) -> None:
         super()._advance(shelf, replace(write_set, graph_expected=None))
+
+
+@caught_by("absences_do_not_meet")
+class ProvesOneAbsenceAtATime(ReferenceMemoryProvider):
+    """Who comes while another one proves something is told that others write."""
+
+    async def commit(self, write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        proving = self._store.__dict__.setdefault("proving", set())
+        if write_set.must_be_absent and proving:
+            return Contended()
+        proving.add(write_set.receipt.key)
+        await asyncio.sleep(0)
+        proving.discard(write_set.receipt.key)
+        return await super().commit(write_set, timeout=timeout)
 
 
 @caught_by("supersede_atomic", "cycle_refused_under_race")

@@ -86,6 +86,7 @@ async def _writes(memory: CosmosResource, provider: CosmosMemoryProvider) -> Non
     moved = chain_of(*specimens.history("h1", 20))
     grave = specimens.write(PROJECT, tombstones=(specimens.tombstone("grave"),))
     imported = brought(PROJECT, [moved], transfer_expected=1)
+    proposed = specimens.create(PROJECT, specimens.proposal("p1"), must_be_absent=("said",))
     await _expect(
         memory,
         {
@@ -99,7 +100,8 @@ async def _writes(memory: CosmosResource, provider: CosmosMemoryProvider) -> Non
                 lambda: commit(provider, specimens.create(PROJECT, *several)),
                 (0, 1, 1, 25),
             ),
-            "a tombstone": (lambda: commit(provider, grave), (0, 1, 1, 3)),
+            "a tombstone": (lambda: commit(provider, grave), (0, 1, 1, 4)),
+            "a proposal": (lambda: commit(provider, proposed), (0, 1, 1, 4)),
             "an import of 21 revisions": (lambda: commit(provider, imported), (0, 1, 1, 6)),
         },
     )
