@@ -1,9 +1,13 @@
 """What counts beside the query."""
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
+from pydantic import ValidationError
 
+from broker.config import RecallSettings
 from broker.retrieval.fitness import NAMED_SHARE, Fitness, Weights
 from providers.model import Record
 from tests.unit.domain.test_records import NOW
@@ -60,3 +64,31 @@ def test_little_counts_beside_the_query() -> None:
     """The default weights decide between what fits about equally well."""
     best = record("a", title="tea", importance=1.0)
     assert factor(best, "tea", Weights()) == pytest.approx(1.2)
+
+
+def test_defaults_stand_in_both_places_alike() -> None:
+    """What settings leave out is what ranking has by itself."""
+    assert RecallSettings().model_dump() == asdict(Weights())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("importance", 0.0, True),
+        ("importance", 1.0, True),
+        ("importance", -0.01, False),
+        ("importance", 1.01, False),
+        ("recency", 0.0, True),
+        ("recency", 1.0, True),
+        ("recency", -0.01, False),
+        ("recency", 1.01, False),
+        ("recency_half_life_days", 1.0, True),
+        ("recency_half_life_days", 3_650.0, True),
+        ("recency_half_life_days", 0.99, False),
+        ("recency_half_life_days", 3_650.01, False),
+    ],
+)
+def test_settings_have_bounds(name: str, value: float, *, taken: bool) -> None:
+    """Nobody configures a share below 0 or above all of a score, or an age of no length."""
+    with nullcontext() if taken else pytest.raises(ValidationError, match=name):
+        RecallSettings.model_validate({name: value})
