@@ -176,6 +176,17 @@ class ContextSettings(_Frozen):
     """Tokens of 4 characters that the whole text may have."""
 
 
+class RecallSettings(_Frozen):
+    """What counts beside the query, as shares of a score: see ``retrieval.fitness``."""
+
+    importance: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """By how much the most important memory fits better than the least."""
+    recency: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """By how much a memory that was just written fits better than an old one."""
+    recency_half_life_days: Annotated[float, Field(ge=1, le=3_650)] = 30.0
+    """After how many days that is half as much."""
+
+
 class NoEmbeddingsSettings(_Frozen):
     """No vectors: recall is by words alone."""
 
@@ -239,6 +250,7 @@ class Settings(BaseSettings):
     owner: OwnerSettings
     events: EventsSettings
     context: ContextSettings = ContextSettings()
+    recall: RecallSettings = RecallSettings()
     embeddings: Annotated[EmbeddingsSettings, Field(discriminator="provider")] = (
         NoEmbeddingsSettings()
     )

@@ -38,6 +38,7 @@ from broker.effects.relay import Relay
 from broker.openings import open_embeddings
 from broker.outbound import PeerSettings
 from broker.readiness import ConfigurationError, Look, Readiness, Tell
+from broker.retrieval.fitness import Weights
 from broker.server.admission import Admission
 from broker.server.app import EdgeServer, Listener, ServedService
 from broker.server.binding_servicer import binding_service
@@ -125,7 +126,7 @@ async def serving(settings: Settings, part: Part | None = None) -> AsyncIterator
         native = _native(entries) if settings.events.unscoped_reads else None
         services = [
             *_record_services(access, catalog),
-            _memory_service(access, makers),
+            _memory_service(access, makers, Weights(**settings.recall.model_dump())),
             *_effect_services(access, relay, UnscopedEffectReads(authority, native)),
             _context_service(access, engine, settings.context),
             discovery_service(ProjectSearch(authority, pins, ProjectBinder(catalog), Gate())),
@@ -342,11 +343,11 @@ def _record_services(access: AccessPath, catalog: Catalog) -> list[ServedService
     ]
 
 
-def _memory_service(access: AccessPath, makers: Entries) -> ServedService:
+def _memory_service(access: AccessPath, makers: Entries, weights: Weights) -> ServedService:
     writer = _writer(access)
     ports = MemoryPorts(
         remembering=Memories(access, writer, makers),
-        recalling=Recollections(access, SystemClock(), makers),
+        recalling=Recollections(access, SystemClock(), makers, weights),
         forgetting=Forgetting(access, writer),
     )
     return memory_service(ports)

@@ -16,17 +16,20 @@ WORDS_SHARE: Final = 0.5
 
 
 def bm25(recalled: Recalled) -> dict[str, float]:
-    """Return the BM25 of each match over the statistics of its scope; above 0."""
+    """Return the BM25 of each match over the statistics of its scope; above 0.
+
+    Equal counts and lengths give equal scores to the last bit: they are added up term by term.
+    """
     mean = recalled.length_total / recalled.documents if recalled.documents else 1.0
-    weights = [_weight(recalled.documents, each) for each in recalled.frequencies]
-    return {
-        match.record_id: sum(
-            weight * count * (K1 + 1) / (count + K1 * (1 - B + B * match.length / mean))
-            for weight, count in zip(weights, match.counts, strict=True)
-            if count
-        )
-        for match in recalled.matches
-    }
+    counts = np.array([match.counts for match in recalled.matches], np.float64)
+    lengths = np.array([match.length for match in recalled.matches], np.float64)
+    norms = K1 * (1 - B + B * lengths / mean)
+    scores = np.zeros(len(recalled.matches))
+    for place, frequency in enumerate(recalled.frequencies if recalled.matches else ()):
+        column = counts[:, place]
+        scores += _weight(recalled.documents, frequency) * (K1 + 1) * column / (column + norms)
+    ids = (match.record_id for match in recalled.matches)
+    return dict(zip(ids, scores.tolist(), strict=True))
 
 
 def _weight(documents: int, frequency: int) -> float:
@@ -58,7 +61,11 @@ def fused(words: Mapping[str, float], similarities: Mapping[str, float]) -> dict
     }
 
 
+def ordered(scores: Mapping[str, float]) -> list[str]:
+    """Return what has scores, the best first; equal ones by record id (R10, 002-25)."""
+    return [record_id for _, record_id in sorted((-score, each) for each, score in scores.items())]
+
+
 def ranks(scores: Mapping[str, float]) -> dict[str, int]:
-    """Return places from 1: by score descending, then by record id (R10)."""
-    ordered = sorted(scores, key=lambda record_id: (-scores[record_id], record_id))
-    return {record_id: place for place, record_id in enumerate(ordered, 1)}
+    """Return places from 1, in that order (R10)."""
+    return {record_id: place for place, record_id in enumerate(ordered(scores), 1)}

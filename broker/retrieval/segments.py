@@ -5,7 +5,6 @@ quantifiers that never give back, since the library's own word boundary looks ba
 before it: 20,000 of them took 2.4 s. Every pattern here takes time in proportion to the text.
 """
 
-from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
@@ -19,14 +18,17 @@ _START: Final = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]"
 _WORD: Final = rf"{_START}[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]*+"
 # What may stand between the words of one name: of a path, an address, an identifier, a number.
 _JOIN: Final = r"(?::/{2,3}|:\\{1,2}|\\\\|::|__|[_.\-/\\:@'\u2019#+=&?%~])"
+_FLAG: Final = r"\p{RI}{1,2}+"
 
 _SEGMENT: Final = regex.compile(
     rf"""(?x)(?V1)
-    (?P<name>{_WORD}(?:{_JOIN}{_WORD})*+)
-    | (?P<run>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)
-    | (?P<sign>\p{{RI}}{{1,2}}+ | [\p{{Extended_Pictographic}}--\p{{ASCII}}])
+    {_WORD}(?:{_JOIN}{_WORD})*+
+    | [{_UNSPACED}][{_UNSPACED}\p{{M}}]*+
+    | {_FLAG} | [\p{{Extended_Pictographic}}--\p{{ASCII}}]
     """
 )
+_RUN_BEGINS: Final = regex.compile(rf"(?V1)[{_UNSPACED}]")
+_NAME_BEGINS: Final = regex.compile(r"(?V1)[\p{L}\p{N}]")
 _PATH: Final = regex.compile(r"(?V1)[/\\:@#=&?~]++")
 _WORDS: Final = regex.compile(rf"(?V1){_WORD}")
 # Between a small letter and a capital, and before the last of several capitals.
@@ -45,13 +47,17 @@ class Sort(Enum):
     """An emoji or a flag."""
 
 
-_SORTS: Final = {"name": Sort.NAME, "run": Sort.RUN, "sign": Sort.SIGN}
+def segments(text: str) -> list[str]:
+    """Return what stands in a plain text, in order; white space and other signs are left out."""
+    found: list[str] = _SEGMENT.findall(text)
+    return found
 
 
-def segments(text: str) -> Iterator[tuple[Sort, str]]:
-    """Yield what stands in a plain text, in order; white space and other signs are left out."""
-    for found in _SEGMENT.finditer(text):
-        yield _SORTS[str(found.lastgroup)], found[0]
+def sort_of(segment: str) -> Sort:
+    """Tell what a segment is: its first character decides."""
+    if _RUN_BEGINS.match(segment):
+        return Sort.RUN
+    return Sort.NAME if _NAME_BEGINS.match(segment) else Sort.SIGN
 
 
 def words(name: str) -> list[str]:

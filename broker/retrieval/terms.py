@@ -14,9 +14,10 @@ def term_vector(
 ) -> TermVector:
     """Return what words find a memory by: the first 2,048 terms that differ, with their counts.
 
-    Its length counts all terms, those beyond the limit too.
+    The content comes last, so that a long one takes the others no place. The length counts all
+    terms, those beyond the limit too.
     """
-    texts = (title or "", content, *tags, subject or "")
+    texts = (title or "", subject or "", *tags, content)
     counts = Counter(chain.from_iterable(map(terms, texts)))
     return TermVector(dict(islice(counts.items(), RECORD_TERMS_MAX)), counts.total())
 

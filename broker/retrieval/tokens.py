@@ -1,23 +1,26 @@
 r"""The terms of a text: the same for what is kept and for what is asked, on every store.
 
 A name is a term as a whole and in its words: ``max_retry_count``, ``C:\x\y``, ``camelCase``.
-Words of ASCII letters are stemmed as English. A run of a script without spaces gives its characters
-and every two of them that follow each other. An emoji is a term. Case, accents and compatibility
-forms do not count. Nothing is an operator. Time grows with the text.
+Words of ASCII letters are brought to one form and stemmed as English. A run of a script without
+spaces gives its characters and every two of them that follow each other. An emoji is a term. Case,
+accents and compatibility forms do not count. Nothing is an operator. Time grows with the text, and
+what is there again costs a look.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import Stemmer
 
-from broker.retrieval.segments import Sort, humps, numbered, parts, segments, words
+from broker.retrieval.irregular import BASES
+from broker.retrieval.segments import Sort, humps, numbered, parts, segments, sort_of, words
 from broker.retrieval.spelling import plain
 from broker.retrieval.words import STOP_WORDS
 from providers.entries import TERM_LENGTH_MAX
 
-_stem: Final = Stemmer.Stemmer("english").stemWord
-_APOSTROPHES: Final = str.maketrans({"\u2019": "'"})
+# It remembers nothing: no word of one tenant stays in memory because of it.
+_stem: Final = Stemmer.Stemmer("english", 0).stemWord
+_APOSTROPHE: Final = "'"
+_CURLY: Final = "\u2019"
 _ENDINGS: Final = frozenset({"s", "d", "ll", "re", "ve", "m"})
 """What an apostrophe may end a word with; the word is the same without it."""
 _NEGATION: Final = "t"
@@ -27,79 +30,101 @@ TEXT_MAX: Final = 40_000
 """Code points that are cut to terms. No text is longer as it was given; one ligature of Arabic may
 stand for 18 letters, though, and a text of them would keep a core busy for seconds."""
 
+Terms = tuple[str, ...]
 
-def terms(text: str) -> Iterator[str]:
-    """Yield every term of a text, in order, with repetitions."""
+
+def terms(text: str) -> list[str]:
+    """Return every term of a text, in order, with repetitions."""
     return _terms(text, asked=False)
 
 
-def asked_terms(text: str) -> Iterator[str]:
-    """Yield the terms of a query: without stop words, and of longer runs only the pairs."""
+def asked_terms(text: str) -> list[str]:
+    """Return the terms of a query: without stop words, and of longer runs only the pairs."""
     return _terms(text, asked=True)
 
 
-def _terms(text: str, *, asked: bool) -> Iterator[str]:
-    for sort, segment in segments(plain(text)[:TEXT_MAX]):
-        match sort:
-            case Sort.NAME:
-                yield from _name(segment.translate(_APOSTROPHES), asked=asked)
-            case Sort.RUN:
-                yield from _run(segment.casefold(), asked=asked)
-            case Sort.SIGN:
-                yield segment
+def _terms(text: str, *, asked: bool) -> list[str]:
+    found: list[str] = []
+    known: dict[str, Terms] = {}
+    for segment in segments(plain(text)[:TEXT_MAX]):
+        of_it = known.get(segment)
+        if of_it is None:
+            of_it = known[segment] = tuple(_of_segment(segment, asked=asked))
+        found += of_it
+    return found
 
 
-def _run(run: str, *, asked: bool) -> Iterator[str]:
-    if not asked or len(run) < _PAIR:
-        yield from run
-    for place in range(len(run) - 1):
-        yield run[place : place + _PAIR]
+def _of_segment(segment: str, *, asked: bool) -> list[str]:
+    if segment.isascii() and segment.isalpha() and segment[1:].islower():
+        return _plain_word(segment.lower(), asked=asked)
+    match sort_of(segment):
+        case Sort.NAME:
+            return _name(segment.replace(_CURLY, _APOSTROPHE), asked=asked)
+        case Sort.RUN:
+            return _run(segment.casefold(), asked=asked)
+        case Sort.SIGN:
+            return [segment]
 
 
-def _name(name: str, *, asked: bool) -> Iterator[str]:
-    found = words(name)
+def _run(run: str, *, asked: bool) -> list[str]:
+    pairs = [run[place : place + _PAIR] for place in range(len(run) - 1)]
+    return pairs if asked and pairs else [*run, *pairs]
+
+
+def _name(name: str, *, asked: bool) -> list[str]:
+    name, found = _without_endings(name)
     if len(found) == 1:
-        yield from _word(name, asked=asked)
-        return
-    last = found[-1]
-    if name.endswith(f"'{last}"):
-        if last.lower() in _ENDINGS:
-            yield from _name(name[: -len(last) - 1], asked=asked)
-            return
-        if last.lower() == _NEGATION and len(found) == _PAIR:
-            if not asked:
-                yield _folded(name)
-            return
-    yield from _joined(name, asked=asked)
-
-
-def _joined(name: str, *, asked: bool) -> Iterator[str]:
-    """Yield a name as a whole, the parts of a path that are names themselves, and all words."""
-    yield _folded(name)
+        return _word(name, asked=asked)
+    if len(found) == _PAIR and name.lower().endswith(_APOSTROPHE + _NEGATION):
+        return [] if asked else [_folded(name)]
+    terms = [_folded(name)]
     for part in parts(name):
-        found = words(part)
-        if len(found) > 1 and part != name:
-            yield _folded(part)
-        for word in found:
-            yield from _word(word, asked=asked)
+        inner = words(part)
+        if len(inner) > 1 and part != name:
+            terms.append(_folded(part))
+        for word in inner:
+            terms += _word(word, asked=asked)
+    return terms
 
 
-def _word(word: str, *, asked: bool) -> Iterator[str]:
+def _without_endings(name: str) -> tuple[str, list[str]]:
+    """Return a name without possessive and other short endings, and its words."""
+    found = words(name)
+    end = len(name)
+    while len(found) > 1 and found[-1].lower() in _ENDINGS:
+        before = end - len(found[-1]) - 1
+        if name[before] != _APOSTROPHE:
+            break
+        end = before
+        found.pop()
+    return name[:end], found
+
+
+def _word(word: str, *, asked: bool) -> list[str]:
+    inner = [word] if word[1:].islower() else humps(word)
     folded = _folded(word)
-    if asked and folded in STOP_WORDS:
-        return
-    inner = humps(word) if word[1:].lower() != word[1:] else [word]
     if len(inner) > 1:
-        yield folded
-        for each in inner:
-            yield from _word(each, asked=asked)
-        return
-    yield _stem(folded) if folded.isascii() and folded.isalpha() else folded
-    pair = None if folded.isalpha() else numbered(word)
-    if pair is not None:
-        letters, digits = pair
-        yield from _word(letters, asked=asked)
-        yield _folded(digits)
+        return [folded, *(term for each in inner for term in _part(each, asked=asked))]
+    return _part(word, asked=asked)
+
+
+def _part(word: str, *, asked: bool) -> list[str]:
+    """Return the terms of a word without humps."""
+    folded = _folded(word)
+    if folded.isalpha():
+        return _plain_word(folded, asked=asked) if folded.isascii() else [folded]
+    pair = numbered(word)
+    if pair is None:
+        return [folded]
+    letters, digits = pair
+    return [folded, *_part(letters, asked=asked), _folded(digits)]
+
+
+def _plain_word(word: str, *, asked: bool) -> list[str]:
+    if asked and word in STOP_WORDS:
+        return []
+    word = word[:TERM_LENGTH_MAX]
+    return [_stem(BASES.get(word, word))]
 
 
 def _folded(text: str) -> str:

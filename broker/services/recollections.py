@@ -19,6 +19,7 @@ from broker.domain.memories import (
 )
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
+from broker.retrieval.fitness import Weights
 from broker.retrieval.ranking import Shortlist, ranked, shortlist
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
@@ -42,11 +43,14 @@ from providers.requests import LoadRequest
 class Recollections:
     """Gives memories back behind the checks of ``AccessPath``."""
 
-    def __init__(self, access: AccessPath, clock: Clock, entries: Entries) -> None:
-        """Take the path of checks, the clock, and what makes vectors."""
+    def __init__(
+        self, access: AccessPath, clock: Clock, entries: Entries, weights: Weights
+    ) -> None:
+        """Take the checks, the clock, what makes vectors, and what counts beside a query."""
         self._access = access
         self._clock = clock
         self._entries = entries
+        self._weights = weights
 
     async def recall(self, call: Call, request: Recall) -> Recollected:
         """Find memories by a query: two store trips, two owner trips (003-03, 003-12).
@@ -63,7 +67,12 @@ class Recollections:
         asked = await self._asked(access, request)
         recalled, listed, heads = await self._access.read(access, partial(_found, asked=asked))
         results = ranked(
-            listed, heads, asked=frozenset(asked.terms), limit=request.limit or LIMIT_DEFAULT
+            listed,
+            heads,
+            asked=frozenset(asked.terms),
+            at=asked.eligible.at,
+            limit=request.limit or LIMIT_DEFAULT,
+            weights=self._weights,
         )
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
         return Recollected(

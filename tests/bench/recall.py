@@ -1,10 +1,11 @@
 """``make bench-recall DATA=<folder>``: how many of the turns that answer a question are recalled.
 
 The folder holds conversations in the form of LoCoMo. Each is remembered turn by turn by one agent
-of a broker, through gRPC: speaker, text, caption of an image, date of the session; declared, since
-what is measured is recall and not what is a duplicate. Each question is recalled over the turns of
-its own conversation. Recall at k is the share of a question's evidence among the first k; MRR is
-one over the place of the first of it. Nothing is fitted to a conversation.
+of a broker, through gRPC: the speaker as its title, then text, caption of an image and date of the
+session; declared, since what is measured is recall and not what is a duplicate. Each question is
+recalled over the turns of its own conversation. Recall at k is the share of a question's evidence
+among the first k; MRR is one over the place of the first of it. Nothing is fitted to a
+conversation.
 
 Prints one line for each mode: words alone, and words and vectors.
 """
@@ -40,10 +41,11 @@ _SESSION: Final = re.compile(r"session_(\d+)\Z")
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: its id, its session, and the text that is remembered."""
+    """One turn: its id, its session, who speaks, and the text that is remembered."""
 
     id: str
     session: str
+    speaker: str
     text: str
 
 
@@ -86,7 +88,12 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
     told = sample["conversation"]
     numbers = sorted(int(found[1]) for key in told if (found := _SESSION.match(key)))
     turns = tuple(
-        Turn(f"D{number}:{place}", f"session-{number}", _text(turn, told, number))
+        Turn(
+            id=f"D{number}:{place}",
+            session=f"session-{number}",
+            speaker=turn["speaker"],
+            text=_text(turn, told, number),
+        )
         for number in numbers
         for place, turn in ((_place(turn), turn) for turn in told[f"session_{number}"])
     )
@@ -103,7 +110,7 @@ def _place(turn: dict[str, Any]) -> int:
 
 def _text(turn: dict[str, Any], told: dict[str, Any], number: int) -> str:
     caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
-    return f"{turn['speaker']}: {turn['text']}{caption} ({told[f'session_{number}_date_time']})"
+    return f"{turn['text']}{caption} ({told[f'session_{number}_date_time']})"
 
 
 def _evidence(question: dict[str, Any]) -> Iterator[str]:
@@ -157,7 +164,7 @@ def _memory(turn: Turn) -> pb.MemoryInput:
     facet = record_pb2.MemoryFacet(
         source=turn.session, source_type=record_pb2.SOURCE_TYPE_CONVERSATION
     )
-    return pb.MemoryInput(content=turn.text, facet=facet)
+    return pb.MemoryInput(title=turn.speaker, content=turn.text, facet=facet)
 
 
 def figures(found: Sequence[tuple[Question, list[str]]]) -> Figures:

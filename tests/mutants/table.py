@@ -11,6 +11,7 @@ from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
 from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
+from tests.mutants.retrieval import MUTANTS as RETRIEVAL
 
 CHECKS = "tests/unit/authority/test_checks.py"
 ORDER = "tests/unit/services/test_access.py"
@@ -375,6 +376,7 @@ MUTANTS = (
     ),
     *ADMISSION,
     *RECALL,
+    *RETRIEVAL,
     *COSMOS,
     *EMBEDDINGS,
     *REDIS,

@@ -1,23 +1,14 @@
 """Scores of both arms, and the order of what is given back."""
 
-from dataclasses import replace
-from datetime import timedelta
-
 import pytest
 
+from broker.retrieval.fitness import Weights
 from broker.retrieval.ranking import HEADS_MAX, Shortlist, ranked, shortlist
-from broker.retrieval.scoring import bm25, fused, ranks
-from providers.model import MemoryFacet, OriginTier, Record
+from broker.retrieval.scoring import bm25, fused, ordered, ranks
+from providers.model import OriginTier, Record
 from providers.recall import Match, Near, Recalled
-from tests.unit.domain.test_records import NOW, head
-
-
-def record(record_id: str, text: str = "", after: int = 0, **facet: object) -> Record:
-    """Return a memory that says something of its own, stored so many seconds after the first."""
-    made = head(facet=MemoryFacet(**facet))  # type: ignore[arg-type]
-    content = replace(made.current.content, content=text or f"text {record_id}", importance=0.0)
-    current = replace(made.current, record_id=record_id, content=content)
-    return Record(current, NOW + timedelta(seconds=after))
+from tests.unit.domain.test_records import NOW
+from tests.unit.retrieval.memories import record
 
 
 def order(
@@ -25,7 +16,14 @@ def order(
 ) -> list[str]:
     """Return the ids in the order in which they are given back."""
     found = Shortlist(scores, floor, {}, ranks(scores), {})
-    results = ranked(found, records, asked=frozenset(asked.split()), limit=limit)
+    results = ranked(
+        found,
+        records,
+        asked=frozenset(asked.split()),
+        at=NOW,
+        limit=limit,
+        weights=Weights(),
+    )
     return [each.record.current.record_id for each in results]
 
 
@@ -59,8 +57,31 @@ def test_a_far_vector_is_no_good() -> None:
 
 
 def test_ranks_count_from_one() -> None:
-    """R10: by score, then by id."""
-    assert ranks({"b": 1.0, "a": 1.0, "c": 2.0}) == {"c": 1, "a": 2, "b": 3}
+    """R10, 002-25: by score, then by id."""
+    scores = {"b": 1.0, "a": 1.0, "c": 2.0}
+    assert ordered(scores) == ["c", "a", "b"]
+    assert ranks(scores) == {"c": 1, "a": 2, "b": 3}
+
+
+def test_equals_score_equally_wherever_they_stand() -> None:
+    """R10: the same counts give the same score to the last bit, so that ids decide."""
+    counts = [(1, 0, 3), (0, 2, 1), (1, 0, 3)] * 7
+    matches = tuple(Match(f"{n:02}", each, 31) for n, each in enumerate(counts))
+    recalled = Recalled(documents=50, length_total=999, frequencies=(3, 17, 40), matches=matches)
+    assert len(set(bm25(recalled).values())) == 2
+
+
+@pytest.mark.parametrize("documents", [0, 3])
+def test_statistics_of_nothing(documents: int) -> None:
+    """What only history holds has a score, too; without matches there is none."""
+    recalled = Recalled(
+        documents=documents,
+        frequencies=(0,),
+        length_total=documents,
+        matches=(Match("a", (1,), 3),),
+    )
+    assert bm25(recalled)["a"] > 0.0
+    assert bm25(Recalled(frequencies=(0, 0))) == {}
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
@@ -73,53 +94,43 @@ def test_a_shortlist_has_bounds(more: int) -> None:
     assert (listed.floor > 0.0) is (more > 0)
 
 
-def test_neighbours_of_a_source_lend() -> None:
-    """What was said next to what fits comes before what stands alone; only its source lends."""
-    scores = {"hit": 1.0, "next": 0.2, "alone": 0.3}
-    records = [
-        record("hit", after=1, source="s"),
-        record("next", after=2, source="s"),
-        record("alone", after=3, source="t"),
-    ]
-    assert order(scores, *records) == ["hit", "next", "alone"]
-    apart = [record(each, after=n, source=each) for n, each in enumerate(scores)]
-    assert order(scores, *apart) == ["hit", "alone", "next"]
-
-
-def test_what_is_not_better_than_the_rest_lends_nothing() -> None:
-    """Only what a score is above the floor is lent."""
-    scores = {"hit": 0.5, "next": 0.5, "alone": 0.55}
-    records = [
-        record("hit", after=1, source="s"),
-        record("next", after=2, source="s"),
-        record("alone", after=3),
-    ]
-    assert order(scores, *records, floor=0.5)[0] == "alone"
-    assert order(scores, *records, floor=0.0)[0] == "hit"
-
-
-def test_a_named_subject_fits_better() -> None:
-    """002-22: the query names what a memory is about."""
-    scores = {"a": 1.0, "b": 0.9}
-    records = [record("a", subject="Bo"), record("b", subject="Mira")]
-    assert order(scores, *records, asked="mira tea") == ["b", "a"]
-    assert order(scores, *records, asked="tea") == ["a", "b"]
-
-
-def test_importance_decides_between_equals() -> None:
-    """003-03: importance affects the order, and little."""
-    one, other = record("a"), record("b")
-    content = replace(other.current.content, importance=1.0)
-    other = replace(other, current=replace(other.current, content=content))
-    assert order({"a": 1.0, "b": 1.0}, one, other) == ["b", "a"]
-    assert order({"a": 1.0, "b": 0.9}, one, other) == ["a", "b"]
-
-
 def test_few_about_one_subject() -> None:
     """002-26: three, however well they fit."""
     scores = {f"{n}": 1.0 - n / 10 for n in range(6)}
-    records = [record(each, subject="tea" if each != "5" else "") for each in scores]
+    subjects = ["tea", "Tea", "tea", "TEA", "tea", None]
+    records = [record(each, subject=subjects[n]) for n, each in enumerate(scores)]
     assert order(scores, *records) == ["0", "1", "2", "5"]
+    assert order(scores, *records[1:]) == ["1", "2", "3", "5"]
+
+
+def test_without_a_subject_there_is_no_limit() -> None:
+    """002-26: memories about nothing in particular are not about one thing."""
+    scores = {f"{n}": 1.0 - n / 10 for n in range(6)}
+    assert order(scores, *map(record, scores)) == list(scores)
+
+
+def test_what_is_told_again_is_left_out() -> None:
+    """002-26, 000-43: the same text in other case, composition or white space comes once."""
+    records = [
+        record("0", "The caf\u00e9 opens"),
+        record("1", "the  cafe\u0301 OPENS\n"),
+        record("2", "other"),
+    ]
+    assert order({"0": 1.0, "1": 0.9, "2": 0.8}, *records) == ["0", "2"]
+
+
+def test_a_title_tells_texts_apart() -> None:
+    """What is told under another title is no repetition."""
+    records = [record("0", "on", title="lamp"), record("1", "on", title="heater")]
+    assert order({"0": 1.0, "1": 0.9}, *records) == ["0", "1"]
+
+
+def test_a_repetition_takes_its_subject_no_place() -> None:
+    """002-26: three different memories of a subject are given back."""
+    texts = ["one", "one", "two", "three", "four"]
+    scores = {f"{n}": 1.0 - n / 10 for n in range(5)}
+    records = [record(f"{n}", text, subject="tea") for n, text in enumerate(texts)]
+    assert order(scores, *records) == ["0", "2", "3"]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +142,19 @@ def test_near_duplicates_stand_behind(text: str, expected: list[str]) -> None:
     """002-26: from 0.8 of common terms on, what is new comes first."""
     records = [record("0", "a b c d"), record("1", text), record("2", "other")]
     assert order({"0": 1.0, "1": 0.9, "2": 0.8}, *records) == expected
+
+
+def test_signs_alone_are_told_once() -> None:
+    """Texts without a term are the same where they are the same."""
+    records = [record("0", "?!"), record("1", "?!"), record("2", "!")]
+    assert order({"0": 1.0, "1": 0.9, "2": 0.8}, *records) == ["0", "2"]
+
+
+def test_what_is_not_given_back_was_not_told() -> None:
+    """002-26: what repeats a memory that its subject left out is new."""
+    records = [record(f"{n}", text, subject="tea") for n, text in enumerate("abcd")]
+    records.append(record("4", "d"))
+    assert order({f"{n}": 1.0 - n / 10 for n in range(5)}, *records) == ["0", "1", "2", "4"]
 
 
 def test_the_limit_cuts_near_duplicates_first() -> None:

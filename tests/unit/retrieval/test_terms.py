@@ -3,13 +3,30 @@
 import unicodedata
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from broker.retrieval.irregular import BASES
+from broker.retrieval.spelling import plain
 from broker.retrieval.terms import distinct_terms, jaccard, query_terms, term_vector
-from providers.entries import RECORD_TERMS_MAX, TERM_LENGTH_MAX
+from broker.retrieval.tokens import terms
+from broker.retrieval.words import STOP_WORDS
+from providers.entries import RECORD_TERMS_MAX, TERM_LENGTH_MAX, RecallEntry
 from providers.recall import QUERY_TERMS_MAX
+from providers.rules import check_entry
 
 FOUND_BY = {
     "stem": ("we deployed it on Mondays", "deploying Monday"),
+    "irregular verb": ("we went there and bought it", "go buy"),
+    "irregular verb asked": ("go and buy it", "went bought"),
+    "irregular noun": ("two children", "child"),
+    "uuid": ("id 550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000"),
+    "elision": ("l'homme", "homme"),
+    "soft hyphen": ("co\u00adoperate", "cooperate"),
+    "hebrew points": ("\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+    "chinese": ("我们在北京开会", "北京"),
+    "katakana of half width": ("ｻｰﾊﾞｰ", "サーバー"),
+    "hindi": ("हिन्दी में", "हिन्दी"),
     "case": ("The OFFICE", "office"),
     "accent": ("the café", "cafe"),
     "full width": ("\uff21\uff22\uff23", "abc"),
@@ -102,17 +119,85 @@ def test_a_term_has_bounds(word: str) -> None:
     assert set(query_terms(word)) & distinct_terms(word)
 
 
-def test_unpleasant_texts_take_no_longer() -> None:
-    """40,000 signs that a matcher might look back over: as many terms as there are."""
-    for text in (
-        "a_" * 20_000,
-        "🇫" * 40_000,
-        "aB" * 20_000,
-        "'" * 40_000,
-        "/" * 40_000,
-        "가" * 40_000,
-    ):
-        assert term_vector(title=None, content=text, tags=(), subject=None).length <= 120_000
+def test_a_long_text_takes_the_others_no_place() -> None:
+    """C-15: title, subject and tags come first, and stay whatever the content is."""
+    text = " ".join(map(str, range(10_000, 10_000 + RECORD_TERMS_MAX)))
+    vector = term_vector(title="lamp", content=text, tags=("green",), subject="Mira")
+    assert {"lamp", "green", "mira"} <= vector.counts.keys()
+
+
+UNPLEASANT = {
+    "joined": "a_",
+    "humps": "aB",
+    "capitals": "AB",
+    "numbered": "ab1",
+    "path": "/",
+    "backslash": "\\",
+    "colon": "a:",
+    "apostrophe": "'",
+    "endings": "d'",
+    "negation": "a't",
+    "flags": "🇫",
+    "family": "👩\u200d",
+    "accents": "\u0301",
+    "run": "가",
+    "vowel signs": "\u0e34",
+    "written out": "\ufdfa",
+    "spaces": " ",
+    "one word": "a",
+}
+
+
+@pytest.mark.parametrize("name", UNPLEASANT)
+def test_unpleasant_texts_are_bounded(name: str) -> None:
+    """40,000 signs that a matcher might look back over, or a function call itself for."""
+    sign = UNPLEASANT[name]
+    text = (sign * 40_000)[:40_000]
+    found = terms(text)
+    assert len(found) <= 3 * len(text)
+    assert all(1 <= len(term) <= TERM_LENGTH_MAX for term in found)
+    assert len(found) <= 2 * len(terms(text[:20_000])) + 4
+
+
+@pytest.mark.parametrize("word", ["deploy", "d'd's'll", "x1y2", "aBC1d_e/f"])
+def test_what_is_there_again_has_the_same_terms(word: str) -> None:
+    """A text has the terms of its words, in order, as often as they are there."""
+    assert terms(f"{word} {word}\n{word}") == terms(word) * 3
+
+
+TEXTS = st.text(max_size=40) | st.text(
+    "aBßİéǆ가東กﬁ٣1_-./:'\\\u2019ς\u0301\u3099\u0e34👍🏽🇫 \n\0\x85\u200b\u200d", max_size=40
+)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_terms_are_what_stores_keep(text: str) -> None:
+    """C-15: whatever the text, an entry of it is one that a store takes."""
+    check_entry(RecallEntry(term_vector(title=text, content=text, tags=(text,), subject=text)))
+    asked = query_terms(text)
+    assert len(set(asked)) == len(asked) <= QUERY_TERMS_MAX
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_a_text_is_found_by_itself(text: str) -> None:
+    """Every term that is asked for by a text is a term of it."""
+    assert set(query_terms(text)) <= distinct_terms(text)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_spelling_is_settled_at_once(text: str) -> None:
+    """What was made plain stays as it is, and so do composed and decomposed forms of it."""
+    assert plain(plain(text)) == plain(text)
+    assert plain(unicodedata.normalize("NFD", text)) == plain(unicodedata.normalize("NFC", text))
+
+
+def test_irregular_forms_have_one_base_each() -> None:
+    """No form stands for itself or for two, and no base is a form of another word."""
+    assert not BASES.keys() & set(BASES.values())
+    assert not (BASES.keys() | set(BASES.values())) & STOP_WORDS
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from broker.domain.memories import (
     RememberedAll,
 )
 from broker.domain.requests import ContentInput, FacetInput
+from broker.retrieval.fitness import Weights
 from broker.services.entries import Entries
 from broker.services.forgetting import Forgetting
 from broker.services.head_writer import HeadWriter
@@ -63,7 +64,7 @@ class Desk:
         writer = HeadWriter(self.world.path, self.world, lambda: f"id-{next(numbers):04}")
         entries = Entries(self.model)
         self.memories = Memories(self.world.path, writer, entries)
-        self.recollections = Recollections(self.world.path, self.world, entries)
+        self.recollections = Recollections(self.world.path, self.world, entries, Weights())
         self.forgetting = Forgetting(self.world.path, writer)
 
     async def remember(

@@ -1,0 +1,73 @@
+"""Bugs in terms and ranks, and the tests that have to notice them."""
+
+from tests.mutants.mutant import Mutant
+
+TERMS = "tests/unit/retrieval/test_terms.py"
+RANKING = "tests/unit/retrieval/test_ranking.py"
+NEIGHBOURS = "tests/unit/retrieval/test_neighbours.py"
+
+MUTANTS = (
+    Mutant(
+        name="accents count",
+        file="broker/retrieval/spelling.py",
+        right='_DROPPED.sub("", unicodedata.normalize("NFKD", text))',
+        wrong='unicodedata.normalize("NFKD", text)',
+        tests=(TERMS,),
+    ),
+    Mutant(
+        name="a query asks for its stop words",
+        file="broker/retrieval/tokens.py",
+        right="    if asked and word in STOP_WORDS:\n",
+        wrong="    if not asked and word in STOP_WORDS:\n",
+        tests=(TERMS,),
+    ),
+    Mutant(
+        name="went is not found by go",
+        file="broker/retrieval/tokens.py",
+        right="_stem(BASES.get(word, word))",
+        wrong="_stem(word)",
+        tests=(TERMS,),
+    ),
+    Mutant(
+        name="what the vectors did not bring is not near at all",
+        file="broker/retrieval/scoring.py",
+        right="similarities.get(record_id, last)",
+        wrong="similarities.get(record_id, 0.0)",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="what is told again is told",
+        file="broker/retrieval/ranking.py",
+        right="        if repetition is Repetition.SAME:\n",
+        wrong="        if repetition is None:\n",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="exactly 0.8 of common terms is new",
+        file="broker/retrieval/repeats.py",
+        right=" < NEAR_DUPLICATE",
+        wrong=" <= NEAR_DUPLICATE",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="a place is won by origin",
+        file="broker/retrieval/ranking.py",
+        right="_chosen([records[record_id] for record_id in ordered(scores)], limit)",
+        wrong="_chosen(_by_tier([records[each] for each in ordered(scores)]), limit)",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="all neighbours lend",
+        file="broker/retrieval/neighbours.py",
+        right="max(_offers(row, excess, place), default=0.0)",
+        wrong="sum(_offers(row, excess, place))",
+        tests=(NEIGHBOURS,),
+    ),
+    Mutant(
+        name="what was stored long after is a neighbour",
+        file="broker/retrieval/neighbours.py",
+        right="                if apart <= APART_MAX:\n",
+        wrong="                if apart <= APART_MAX * 2:\n",
+        tests=(NEIGHBOURS,),
+    ),
+)
