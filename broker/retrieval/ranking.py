@@ -66,6 +66,7 @@ def ranked(
     asked: frozenset[str],
     at: datetime,
     limit: int,
+    per_subject: int = PER_SUBJECT_MAX,
     weights: Weights,
 ) -> tuple[Recollection, ...]:
     """Return the best memories in order.
@@ -76,6 +77,7 @@ def ranked(
         asked: The terms of the query.
         at: The moment that is asked about.
         limit: How many at most.
+        per_subject: How many of them at most about one subject.
         weights: What counts beside the query.
     """
     records = {head.current.record_id: head for head in heads}
@@ -83,11 +85,11 @@ def ranked(
     fitness = Fitness(asked=asked, at=at, weights=weights)
     for record_id, record in records.items():
         scores[record_id] *= fitness.of(record)
-    chosen = _chosen([records[record_id] for record_id in ordered(scores)], limit)
+    chosen = _chosen([records[record_id] for record_id in ordered(scores)], limit, per_subject)
     return tuple(_recollection(found, record, scores) for record in _by_tier(chosen))
 
 
-def _chosen(records: Sequence[Record], limit: int) -> list[Record]:
+def _chosen(records: Sequence[Record], limit: int, per_subject: int) -> list[Record]:
     """Return the first of the order, but few about one subject, and what is new before what is not.
 
     What says the same as a better one, in other case or white space, is left out.
@@ -106,7 +108,7 @@ def _chosen(records: Sequence[Record], limit: int) -> list[Record]:
         subject = _facet(record).subject
         if subject is not None:
             subjects[folded(subject)] += 1
-            if subjects[folded(subject)] > PER_SUBJECT_MAX:
+            if subjects[folded(subject)] > per_subject:
                 continue
         told.add(said)
         (new if repetition is Repetition.NONE else known).append(record)

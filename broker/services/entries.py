@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from broker.domain.memories import Gap
 from broker.domain.ports import EmbeddingPort
 from broker.retrieval.terms import term_vector
+from broker.services.turns import with_room
 from providers.entries import RecallEntry, TermVector, Vector
 from providers.model import Content, MemoryFacet, Sensitivity
 
@@ -41,9 +42,10 @@ class Entries:
                 made = await self._embedded(texts, tenant_id, timeout, restricted=restricted)
                 for place, each in zip(places, made, strict=True):
                     kept[place] = each
+        size = sum(len(content.content) for content, _ in told)
+        terms = await with_room(lambda: [terms_of(*each) for each in told], size)
         entries = tuple(
-            RecallEntry(terms_of(content, facet), vector)
-            for (content, facet), (vector, _) in zip(told, kept, strict=True)
+            RecallEntry(each, vector) for each, (vector, _) in zip(terms, kept, strict=True)
         )
         return entries, next((gap for _, gap in kept if gap is not None), None)
 

@@ -20,6 +20,7 @@ from broker.services.access import Access, AccessPath, Settled, Write
 from broker.services.entries import Entries
 from broker.services.head_writer import HeadWriter, heads_left
 from broker.services.memory_fields import Checked, checked_memories, path_of, request_fields
+from broker.services.turns import with_room
 from providers.capabilities import Capability
 from providers.model import ReceiptKey, Record, WriteSet
 from providers.requests import Loaded, LoadRequest
@@ -128,6 +129,10 @@ class _Intent:
             vectors=self.access.keeps_vectors,
             timeout=self.access.timeout() / 2,
         )
+        texts = [each.content for each in contents]
+        terms = await with_room(
+            lambda: [distinct_terms(each) for each in texts], sum(map(len, texts))
+        )
         scope = self.request.scope
         items = tuple(
             Item(
@@ -135,10 +140,10 @@ class _Intent:
                 run_id=scope.run_id,
                 content=content,
                 facet=facet,
-                terms=distinct_terms(content.content),
+                terms=each,
                 entry=entry,
             )
-            for content, facet, entry in zip(contents, facets, entries, strict=True)
+            for content, facet, each, entry in zip(contents, facets, terms, entries, strict=True)
         )
         return items, gap
 

@@ -20,7 +20,7 @@ from broker.domain.memories import (
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
 from broker.retrieval.fitness import Weights
-from broker.retrieval.ranking import Shortlist, ranked, shortlist
+from broker.retrieval.ranking import PER_SUBJECT_MAX, Shortlist, ranked, shortlist
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
@@ -66,12 +66,14 @@ class Recollections:
         access = await self._access.enter(authorized, Capability.RECALL)
         asked = await self._asked(access, request)
         recalled, listed, heads = await self._access.read(access, partial(_found, asked=asked))
+        limit = request.limit or LIMIT_DEFAULT
         results = ranked(
             listed,
             heads,
             asked=frozenset(asked.terms),
             at=asked.eligible.at,
-            limit=request.limit or LIMIT_DEFAULT,
+            limit=limit,
+            per_subject=PER_SUBJECT_MAX if asked.eligible.subject is None else limit,
             weights=self._weights,
         )
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)

@@ -1,13 +1,21 @@
-"""Work that keeps a core busy, in a thread, one piece at a time in a process."""
+"""Work that keeps a core busy, in a thread, so that the calls of a process go on meanwhile."""
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from broker.domain.call import Call
 from broker.domain.errors import DeadlineExceededError
 
 T = TypeVar("T")
+
+LONG: Final = 8_192
+"""Code points whose terms take some 10 ms to tell."""
+
+
+async def with_room(work: Callable[[], T], size: int) -> T:
+    """Do work on so many code points: in a thread where other calls would wait for it."""
+    return await asyncio.to_thread(work) if size > LONG else work()
 
 
 class Turns:

@@ -52,8 +52,8 @@ MUTANTS = (
     Mutant(
         name="a place is won by origin",
         file="broker/retrieval/ranking.py",
-        right="_chosen([records[record_id] for record_id in ordered(scores)], limit)",
-        wrong="_chosen(_by_tier([records[each] for each in ordered(scores)]), limit)",
+        right="_chosen([records[record_id] for record_id in ordered(scores)], limit, per_subject)",
+        wrong="_chosen(_by_tier([records[each] for each in ordered(scores)]), limit, per_subject)",
         tests=(RANKING,),
     ),
     Mutant(

@@ -543,7 +543,7 @@ class RecallFilter(_message.Message):
     SENSITIVITY_CEILING_FIELD_NUMBER: _builtins.int
     MIN_ORIGIN_TIER_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
-    """Memories about exactly this. Empty: all."""
+    """Memories about exactly this. Empty: all, but at most three about one subject."""
     epoch: _builtins.str
     """Memories of exactly this epoch. Empty: all."""
     importance_min: _builtins.float

@@ -265,3 +265,14 @@ async def test_a_filter_holds_for_every_arm() -> None:
     await desk.remember(TEA, namespace="home")
     assert await desk.texts("tea", filter=FilterInput(namespaces=("work",))) == []
     assert await desk.texts("tea", filter=FilterInput(namespaces=("home",))) == [TEA]
+
+
+async def test_few_about_one_subject_but_where_it_is_asked_for() -> None:
+    """002-26: three of a subject are recalled, and more where the filter names it."""
+    desk = Desk()
+    drinks = ["black tea", "green tea", "white tea", "cold tea", "tea of mint"]
+    for number, each in enumerate(drinks):
+        await desk.remember(f"On day {number} it was {each}", subject="tea")
+    assert len(await desk.texts("tea", limit=10)) == 3
+    assert len(await desk.texts("tea", limit=10, filter=FilterInput(subject="tea"))) == 5
+    assert len(await desk.texts("tea", limit=4, filter=FilterInput(subject="tea"))) == 4

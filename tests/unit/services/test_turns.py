@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from broker.domain.errors import DeadlineExceededError
-from broker.services.turns import Turns
+from broker.services.turns import LONG, Turns, with_room
 from tests.unit.services.world import World
 
 WAIT_S = 10.0
@@ -115,3 +115,10 @@ async def test_a_failure_ends_the_turn() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="broken"):
             await turns.run(world.call(), fail)
+
+
+@pytest.mark.parametrize(("size", "aside"), [(LONG, False), (LONG + 1, True)])
+async def test_long_texts_are_worked_on_aside(size: int, *, aside: bool) -> None:
+    """004-13: the loop is not kept by them, and short ones do not pay for a thread."""
+    thread = await with_room(threading.get_ident, size)
+    assert (thread != threading.get_ident()) is aside
