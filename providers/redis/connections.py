@@ -52,18 +52,23 @@ class Connection(SSLConnection):
         if self._writer is not None:
             # A farewell in TLS waits for its answer, which a frozen server does not give.
             self._writer.transport.abort()
-        await super().disconnect(*args, **kwargs)
+        with suppress(RuntimeError):  # uvloop's word for a transport that is closed already
+            await super().disconnect(*args, **kwargs)
 
     async def is_quiet(self) -> bool:
         """Tell whether nothing has come since the last reply: not even the connection's end.
 
         Asks the socket itself too, since the loop may not have looked at it for a while.
         """
-        with suppress(*DRIVER):
-            if self._writer is not None and not await self.can_read():
-                waiting = select.poll()
-                waiting.register(self._writer.get_extra_info("socket"), select.POLLIN)
-                return not waiting.poll(0)
+        with suppress(*DRIVER, RuntimeError):
+            if self._writer is None or await self.can_read():
+                return False
+            socket = self._writer.get_extra_info("socket")
+            if socket is None:  # the end came, and only the driver was not told yet
+                return False
+            waiting = select.poll()
+            waiting.register(socket, select.POLLIN)
+            return not waiting.poll(0)
         return False
 
 
@@ -98,8 +103,11 @@ class Link:
             # The driver would connect anew, perhaps to another server than the one that was seen.
             raise DriverConnectionError("the connection was closed")
         packed = self.connection.pack_commands(commands)
-        await self.connection.send_packed_command(packed, check_health=False)
-        return [await self._reply() for _ in commands]
+        try:
+            await self.connection.send_packed_command(packed, check_health=False)
+            return [await self._reply() for _ in commands]
+        except RuntimeError as error:  # uvloop's word for a transport that is closed
+            raise DriverConnectionError("the connection was closed") from error
 
     async def load_scripts(self) -> None:
         """Give the server every script, so that a digest stands for each."""

@@ -234,8 +234,8 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     Mutant(
         name="a connection to Redis in doubt takes its leave",
         file=CONNECTIONS,
-        right="            self._writer.transport.abort()\n        await super().disconnect(",
-        wrong="            pass\n        await super().disconnect(",
+        right="            self._writer.transport.abort()\n",
+        wrong="            pass\n",
         tests=(
             f"{HERE}test_redis_interruptions.py::"
             "test_late_calls_on_a_frozen_server_leave_nothing_open",
