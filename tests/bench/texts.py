@@ -1,0 +1,40 @@
+"""Who acts in all cases, where, and what they say: each text is another one, all of one size."""
+
+import random
+from typing import Final
+
+ISSUER: Final = "https://identity.bench"
+TENANT, AGENT, RUN = "bench", "agent-a", "run-1"
+COMPILED: Final = (10, 100, 1_000)
+"""How many candidates there are for a context in each of the projects ``compile-...``."""
+RECALLED: Final = 10_000
+"""How many memories the agent has in the project ``recall``."""
+PROJECTS: Final = ("write", "read", "recall", *(f"compile-{each}" for each in COMPILED))
+
+_WORDS: Final = (
+    "build cache branch cluster commit config deploy design driver engine feature filter gateway"
+    " handler header index interface journal kernel latency ledger limit logger machine matrix"
+    " memory message metric migration module network object operator parser partition pattern"
+    " payload pipeline planner policy pointer process profile protocol provider query queue record"
+    " region release replica request resource retry router runtime sample schema script segment"
+    " server service session shard signal snapshot socket stage storage stream table tenant thread"
+    " timeout topic trace tunnel update vector version volume warning window worker writer yield"
+).split()
+WORDS: Final = 44
+"""How many words a text has, of about 300 characters."""
+
+
+def text(number: int) -> str:
+    """Return the text of a number: words of a small vocabulary, and one that no other text has."""
+    words = random.Random(number).choices(_WORDS, k=WORDS - 1)
+    return f"{' '.join(words)} topic{number:09}"
+
+
+def tags(number: int) -> tuple[str, str]:
+    """Return the two tags of a text; one in ten texts has the same first one."""
+    return f"area-{number % 10}", f"part-{number % 97}"
+
+
+def query(number: int) -> str:
+    """Return words that some texts hold: three of the vocabulary."""
+    return " ".join(random.Random(-1 - number).sample(_WORDS, 3))
