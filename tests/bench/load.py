@@ -125,7 +125,11 @@ class _Channels:
 def _channel(target: Target, number: int) -> aio.Channel:
     credentials = ssl_channel_credentials(Path(target.ca_file).read_bytes())
     # Channels with the same arguments would share one connection.
-    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0), ("number", number)]
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.enable_retries", 0),
+        ("number", number),
+    ]
     return aio.secure_channel(target.address, credentials, options=options)
 
 
@@ -146,8 +150,8 @@ async def _answer(channels: _Channels, order: dict[str, Any]) -> dict[str, Any]:
     gc.disable()
     try:
         sample = await timed(len(requests), order["concurrency"], call)
-    except* aio.AioRpcError as errors:
-        return {"error": str(errors.exceptions[0])}
+    except ExceptionGroup as group:  # one call that fails ends all
+        return {"error": str(group.exceptions[0])}
     finally:
         gc.enable()
     file.write_bytes(pickle.dumps(replies))

@@ -61,7 +61,7 @@ def playground(provider: Provider) -> str:
     project = {"members": {AGENT: "owner"}, "runs": {RUN: {}}}
     content: Mapping[str, Any] = {
         "catalog": {listing.provider_id: entry},
-        "tenants": {TENANT: {"projects": {name: project for name in PROJECTS}}},
+        "tenants": {TENANT: {"projects": dict.fromkeys(PROJECTS, project)}},
     }
     return json.dumps(content)
 
