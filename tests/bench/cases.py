@@ -5,6 +5,7 @@ end. Rounds, medians over them and ratios are of ``tests.bench.rounds``.
 """
 
 import asyncio
+import gc
 import math
 import os
 import statistics
@@ -152,11 +153,16 @@ async def timed(
             await call(number)
             latencies.append(time.perf_counter() - before)
 
+    gc.collect()
+    gc.freeze()  # what was made in advance is not collected again and again meanwhile
     burnt, begin = cpu_seconds(pids), time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(concurrency):
-            group.create_task(work())
-    seconds = time.perf_counter() - begin
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(work())
+        seconds = time.perf_counter() - begin
+    finally:
+        gc.unfreeze()
     return Sample(calls, seconds, tuple(sorted(latencies)), cpu_seconds(pids) - burnt)
 
 

@@ -6,7 +6,6 @@ that it is as light as a client in Python can be.
 """
 
 import asyncio
-import gc
 import json
 import pickle
 import sys
@@ -91,7 +90,7 @@ class Load:
         assert self._process is not None
         assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.NamedTemporaryFile(prefix="broker-bench-") as file:
-            Path(file.name).write_bytes(pickle.dumps(list(requests)))
+            _put(file.name, list(requests))
             order = {"path": path, "file": file.name, "concurrency": concurrency}
             self._process.stdin.write(json.dumps(order | {"target": asdict(target)}).encode())
             self._process.stdin.write(b"\n")
@@ -101,8 +100,16 @@ class Load:
             answer: dict[str, Any] = json.loads(line)
             if "error" in answer:
                 raise RuntimeError(f"{path} failed: {answer['error']}")
-            replies: list[bytes] = pickle.loads(Path(file.name).read_bytes())
-        return answer, replies
+            return answer, _taken(file.name)
+
+
+def _put(file: str, messages: list[bytes]) -> None:
+    Path(file).write_bytes(pickle.dumps(messages))
+
+
+def _taken(file: str) -> list[bytes]:
+    messages: list[bytes] = pickle.loads(Path(file).read_bytes())
+    return messages
 
 
 # -------------------- the process itself
@@ -134,8 +141,7 @@ def _channel(target: Target, number: int) -> aio.Channel:
 
 
 async def _answer(channels: _Channels, order: dict[str, Any]) -> dict[str, Any]:
-    target, file = Target(**order["target"]), Path(order["file"])
-    requests: list[bytes] = pickle.loads(file.read_bytes())
+    target, requests = Target(**order["target"]), _taken(order["file"])
     metadata = [("authorization", target.bearer)] if target.bearer else []
     calls: list[aio.UnaryUnaryMultiCallable[bytes, bytes]] = [
         each.unary_unary(order["path"]) for each in await channels.to(target)
@@ -146,15 +152,11 @@ async def _answer(channels: _Channels, order: dict[str, Any]) -> dict[str, Any]:
         method = calls[number % len(calls)]
         replies[number] = await method(requests[number], metadata=metadata, timeout=CALL_SECONDS)
 
-    gc.collect()
-    gc.disable()
     try:
         sample = await timed(len(requests), order["concurrency"], call)
     except ExceptionGroup as group:  # one call that fails ends all
         return {"error": str(group.exceptions[0])}
-    finally:
-        gc.enable()
-    file.write_bytes(pickle.dumps(replies))
+    _put(order["file"], replies)
     return {"seconds": sample.seconds, "latencies": sample.latencies}
 
 

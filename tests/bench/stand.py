@@ -20,6 +20,7 @@ from providers.redis.provider import RedisMemoryProvider
 from tests.bench.cases import Ground, Sample, cpu_seconds
 from tests.bench.load import Load, Target
 from tests.bench.neighbours import Authority, Neighbours
+from tests.bench.seeds import seed
 from tests.bench.texts import AGENT, ISSUER, TENANT
 from tests.fixtures.broker import BrokerProcess, free_port
 from tests.fixtures.memory import CAPABILITIES, Memory
@@ -27,6 +28,7 @@ from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.redis_memory import RedisMemory, fresh_resource
 
+PACKAGE = "/broker.api.v1."
 CHANNELS = 4
 """Connections for each worker."""
 LIFETIME = timedelta(hours=6)
@@ -44,6 +46,7 @@ class BrokerStand:
         self._broker: BrokerProcess | None = None
         self._target = Target("", "", "", 0)
         self._database: Database | None = None
+        self._seeded: dict[str, list[str]] = {}
         self.pids: Sequence[int] = ()
         self.memory: Memory
 
@@ -83,21 +86,31 @@ class BrokerStand:
         if self._database is not None:
             await self._ground.postgres.drop(self._database)
 
-    async def run(self, path: str, requests: Sequence[Message], concurrency: int) -> Sample:
+    async def run(self, rpc: str, requests: Sequence[Message], concurrency: int) -> Sample:
         """Make one call for each request, and tell what the broker's processes burnt."""
         given = [each.SerializeToString() for each in requests]
         burnt = cpu_seconds(self.pids)
-        sample = await self._load.run(self._target, path, given, concurrency)
+        sample = await self._load.run(self._target, PACKAGE + rpc, given, concurrency)
         cpu_s = cpu_seconds(self.pids) - burnt
         return Sample(sample.calls, sample.seconds, sample.latencies, cpu_s)
 
-    async def answers(self, path: str, requests: Sequence[Message]) -> list[bytes]:
+    async def answers(self, rpc: str, requests: Sequence[Message]) -> list[bytes]:
         """Make one call for each request, and return the replies."""
         given = [each.SerializeToString() for each in requests]
-        return await self._load.answers(self._target, path, given)
+        return await self._load.answers(self._target, PACKAGE + rpc, given)
 
-    def provider(self) -> IMemoryProvider:
-        """Return a provider of this process, for what is there before the first round."""
+    async def seeded(self, name: str) -> list[str]:
+        """Return the ids of the records of a project, which are made when first asked for."""
+        if name not in self._seeded:
+            provider = self._provider()
+            try:
+                self._seeded[name] = await seed(provider, name)
+            finally:
+                await provider.close()
+        return self._seeded[name]
+
+    def _provider(self) -> IMemoryProvider:
+        """Return a provider of this process."""
         if isinstance(self.memory, RedisMemory):
             return RedisMemoryProvider(self.memory.backend.options())
         assert self._database is not None
@@ -140,10 +153,10 @@ class BrokerStand:
                     "jwks_file": str(issuer.jwks_file),
                 }
             ],
-            "providers": [self._provider()],
+            "providers": [self._entry()],
         }
 
-    def _provider(self) -> dict[str, Any]:
+    def _entry(self) -> dict[str, Any]:
         listing = LISTINGS[self.provider_name]
         return {
             "provider_id": listing.provider_id,

@@ -1,0 +1,80 @@
+"""Write sets as the broker makes them of the same requests, and what is there before any round."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from uuid import uuid4
+
+from broker.memory.keys import content_key
+from broker.services.entries import terms_of
+from providers.conformance import specimens
+from providers.entries import RecallEntry
+from providers.interface import IMemoryProvider
+from providers.model import Content, HeadPut, ProjectKey, Record, Trust, WriteSet
+from providers.requests import Committed
+from tests.bench.texts import AGENT, COMPILED, RECALLED, RUN, TENANT, tags, text
+
+AT_ONCE = 25
+SECONDS = 60.0
+READ = 1_000
+"""How many records the agent has in the project ``read``."""
+SEEDED = {"read": READ, "recall": RECALLED, **{f"compile-{each}": each for each in COMPILED}}
+
+_numbers = count(1)
+
+
+def number() -> int:
+    """Return a number that nothing in this process has."""
+    return next(_numbers)
+
+
+def project(name: str) -> ProjectKey:
+    """Return the key of a project of the bench."""
+    return ProjectKey(TENANT, name)
+
+
+def said(each: int) -> Content:
+    """Return the content of a number, as a request says it."""
+    return Content(
+        type="note",
+        title=None,
+        content=text(each),
+        rationale=None,
+        importance=0.5,
+        tags=tags(each),
+    )
+
+
+def put(each: int, *, trust: Trust = Trust.PENDING) -> HeadPut:
+    """Return the first revision of a memory, with the entry that the broker makes for it."""
+    content = said(each)
+    record = specimens.memory(
+        str(uuid4()), content=content, trust=trust, agent_id=AGENT, source_run_id=RUN, facet=None
+    )
+    return specimens.put(record, entry=RecallEntry(terms_of(content, None)))
+
+
+def created(name: str) -> WriteSet:
+    """Return what the broker commits for one ``CreateRecord``."""
+    one = put(number())
+    key = content_key(AGENT, None, one.record.current.content.content)
+    return specimens.write(project(name), one, must_be_absent=(key,))
+
+
+def filling(name: str, records: int) -> Iterator[tuple[WriteSet, Sequence[Record]]]:
+    """Give the write sets that make so many approved memories in a project."""
+    left = records
+    while left > 0:
+        puts = [put(number(), trust=Trust.APPROVED) for _ in range(min(AT_ONCE, left))]
+        left -= len(puts)
+        yield specimens.write(project(name), *puts), [each.record for each in puts]
+
+
+async def seed(provider: IMemoryProvider, name: str) -> list[str]:
+    """Make the records of a project, and return their ids."""
+    ids: list[str] = []
+    for write, records in filling(name, SEEDED[name]):
+        told = await provider.commit(write, timeout=SECONDS)
+        if told != Committed():
+            raise RuntimeError(f"the project {name} could not be filled: {told}")
+        ids += [each.current.record_id for each in records]
+    return ids
