@@ -49,29 +49,33 @@ class BrokerStand:
         self._seeded: dict[str, list[str]] = {}
         self.pids: Sequence[int] = ()
         self.memory: Memory
+        self.settings_file = ground.directory / f"{provider}-{workers}" / "broker.toml"
 
     async def start(self) -> None:
         """Start all of it, unless it was."""
         self._users += 1
         if self._users > 1:
             return
-        name = f"{self.provider_name}-{self._workers}"
-        directory = self._ground.directory / name
+        directory = self.settings_file.parent
         directory.mkdir()
         tls, issuer = Authority(directory), TokenIssuer(directory / "keys", ISSUER)
         self._database = await self._ground.postgres.database()
         self.memory = self._made(self._database)
         self._neighbours = Neighbours(self.provider_name, directory, issuer.jwks_file, tls)
         self._neighbours.start()
-        settings = directory / "broker.toml"
-        settings.write_text(to_toml(self._settings(tls, issuer)), encoding="utf-8")
-        self._broker = BrokerProcess(settings, directory / "broker.log")
+        self.settings_file.write_text(to_toml(self._settings(tls, issuer)), encoding="utf-8")
+        self._broker = BrokerProcess(self.settings_file, directory / "broker.log")
         self._broker.start()
         self.pids = self._serving(self._broker)
         bearer = f"Bearer {issuer.mint(AGENT, tenant=TENANT, lifetime=LIFETIME)}"
         channels = CHANNELS * self._workers
         self._target = Target(self._broker.address, str(tls.ca_file), bearer, channels)
         await self._load.start()
+
+    @property
+    def bearer(self) -> str:
+        """What callers show."""
+        return self._target.bearer
 
     async def stop(self) -> None:
         """End all of it after its last user."""
