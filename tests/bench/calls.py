@@ -1,6 +1,6 @@
 """The calls of the broker that are measured. Requests are made before the time is taken."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from broker.api.v1 import (
 from tests.bench.cases import Sample
 from tests.bench.seeds import number
 from tests.bench.stand import BrokerStand
-from tests.bench.texts import AGENT, RUN, query, tags, text
+from tests.bench.texts import AGENT, COMPILED, RUN, query, tags, text
 
 Make = Callable[[BrokerStand, int], Awaitable[Sequence[Message]]]
 CREATE, UPDATE = "RecordService/CreateRecord", "RecordService/UpdateRecord"
@@ -173,3 +173,16 @@ async def exports(
         )
         for each in range(calls)
     ]
+
+
+MEASURED: Mapping[str, tuple[str, Make]] = {
+    "create": (CREATE, creates),
+    "update": (UPDATE, updates),
+    "get": (GET, gets),
+    "search": (SEARCH, searches),
+    "recall": (RECALL, recalls),
+    **{f"compile {each}": (COMPILE, compiles(each)) for each in COMPILED},
+    "promote": (PROMOTE, promotes),
+    "export": (EXPORT, exports),
+}
+"""All calls that are measured, by name: the RPC, and what makes its requests."""

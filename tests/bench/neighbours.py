@@ -1,17 +1,15 @@
 """Whom a broker calls: the Projects & Config owner and an Events service, in one process of theirs.
 
-Run as a program it serves both until standard input ends, and prints where, as JSON. The owner is
-the one of the development stack; it verifies every token and reads rules from a file. The Events
-service takes every effect at once.
+Run as a program it serves both until standard input ends, and prints where, as JSON; a line there
+asks how many calls the owner got. The owner is that of the development stack; it verifies every
+token and reads rules from a file. The Events service takes every effect at once.
 """
 
 import asyncio
 import gc
 import json
-import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import uvloop
 
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.provider import LISTINGS, Provider
+from tests.bench.program import Program
 from tests.bench.texts import AGENT, ISSUER, PROJECTS, RUN, TENANT
 from tests.fixtures.granting_events import EventsThread, GrantingEvents
 from tests.fixtures.memory import CAPABILITIES
@@ -49,7 +48,7 @@ def server_credentials(chain: Path, key: Path) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(key.read_bytes(), chain.read_bytes())])
 
 
-def playground(provider: Provider) -> str:
+def playground(provider: Provider, projects: Sequence[str] = PROJECTS) -> str:
     """Return who there is and what they may do, with this provider in the catalog."""
     listing = LISTINGS[provider]
     entry = {
@@ -61,7 +60,7 @@ def playground(provider: Provider) -> str:
     project = {"members": {AGENT: "owner"}, "runs": {RUN: {}}}
     content: Mapping[str, Any] = {
         "catalog": {listing.provider_id: entry},
-        "tenants": {TENANT: {"projects": dict.fromkeys(PROJECTS, project)}},
+        "tenants": {TENANT: {"projects": dict.fromkeys(projects, project)}},
     }
     return json.dumps(content)
 
@@ -69,29 +68,35 @@ def playground(provider: Provider) -> str:
 class Neighbours:
     """The process, and where its services are."""
 
-    def __init__(self, provider: Provider, directory: Path, jwks: Path, tls: Authority) -> None:
-        """Say what it is to know; nothing is started."""
+    def __init__(self, content: str, directory: Path, jwks: Path, tls: Authority) -> None:
+        """Say what it is to know; nothing is started.
+
+        Args:
+            content: What ``playground`` gave.
+            directory: Where that is put.
+            jwks: The keys of the tokens.
+            tls: What its servers show.
+        """
         self._playground = directory / "playground.yaml"
-        self._playground.write_text(playground(provider), encoding="utf-8")
+        self._playground.write_text(content, encoding="utf-8")
         self._files = (self._playground, jwks, tls.chain, tls.key)
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Program | None = None
         self.owner, self.events = "", ""
 
     def start(self) -> None:
         """Start, and wait until both serve."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, *map(str, self._files)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.owner, self.events = json.loads(self._process.stdout.readline())
+        self._process = Program(__name__, *map(str, self._files))
+        self.owner, self.events = json.loads(self._process.line())
+
+    def asked(self) -> int:
+        """Return how many calls the owner got so far."""
+        assert self._process is not None
+        return int(self._process.ask())
 
     def stop(self) -> None:
         """End it."""
         if self._process is not None:
-            self._process.communicate()
+            self._process.stop()
 
 
 async def _serve(document: str, jwks: str, chain: str, key: str) -> None:
@@ -103,8 +108,8 @@ async def _serve(document: str, jwks: str, chain: str, key: str) -> None:
         gc.freeze()
         there = [f"localhost:{owner.address.rpartition(':')[2]}", f"localhost:{events.port}"]
         print(json.dumps(there), flush=True)
-        with suppress(EOFError):
-            await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        while await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
+            print(servicer.calls.total(), flush=True)
     thread.stop()
 
 

@@ -1,6 +1,7 @@
 """Write sets as the broker makes them of the same requests, and what is there before any round."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from uuid import uuid4
 
@@ -9,7 +10,7 @@ from broker.services.entries import terms_of
 from providers.conformance import specimens
 from providers.entries import RecallEntry
 from providers.interface import IMemoryProvider
-from providers.model import Content, HeadPut, ProjectKey, Record, Trust, WriteSet
+from providers.model import Content, HeadPut, Kind, ProjectKey, Record, Trust, WriteSet
 from providers.requests import Committed
 from tests.bench.texts import AGENT, COMPILED, RECALLED, RUN, TENANT, tags, text
 
@@ -44,20 +45,44 @@ def said(each: int) -> Content:
     )
 
 
-def put(each: int, *, trust: Trust = Trust.PENDING) -> HeadPut:
+def put(each: int, *, trust: Trust = Trust.PENDING, mark: str = "") -> HeadPut:
     """Return the first revision of a memory, with the entry that the broker makes for it."""
     content = said(each)
     record = specimens.memory(
-        str(uuid4()), content=content, trust=trust, agent_id=AGENT, source_run_id=RUN, facet=None
+        f"{mark}{uuid4()}",
+        revision_id=f"{mark}{uuid4()}",
+        content=content,
+        trust=trust,
+        agent_id=AGENT,
+        source_run_id=RUN,
+        facet=None,
     )
     return specimens.put(record, entry=RecallEntry(terms_of(content, None)))
 
 
-def created(name: str) -> WriteSet:
-    """Return what the broker commits for one ``CreateRecord``."""
-    one = put(number())
+def created(name: str, mark: str = "") -> WriteSet:
+    """Return what the broker commits for one ``CreateRecord``; ``mark`` is part of each name."""
+    one = put(number(), mark=mark)
     key = content_key(AGENT, None, one.record.current.content.content)
-    return specimens.write(project(name), one, must_be_absent=(key,))
+    made = specimens.write(project(name), one, must_be_absent=(key,))
+    return specimens.keyed(made, key=f"{mark}{uuid4()}")
+
+
+def noted(name: str, mark: str = "") -> WriteSet:
+    """Return what is committed for a session note without tags, which no recall finds."""
+    content = replace(said(number()), tags=())
+    record = specimens.memory(
+        f"{mark}{uuid4()}",
+        revision_id=f"{mark}{uuid4()}",
+        kind=Kind.SESSION_CONTEXT,
+        content=content,
+        agent_id=AGENT,
+        source_run_id=RUN,
+        facet=None,
+    )
+    key = content_key(AGENT, None, content.content)
+    made = specimens.write(project(name), specimens.put(record), must_be_absent=(key,))
+    return specimens.keyed(made, key=f"{mark}{uuid4()}")
 
 
 def filling(name: str, records: int) -> Iterator[tuple[WriteSet, Sequence[Record]]]:

@@ -4,6 +4,7 @@ It serves over TLS, keeps memory in a database or a prefix of its own, asks an o
 its own, and writes logs and metrics.
 """
 
+import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -19,10 +20,10 @@ from providers.postgres.provider import PostgresMemoryProvider
 from providers.redis.provider import RedisMemoryProvider
 from tests.bench.cases import Ground, Sample, cpu_seconds
 from tests.bench.load import Load, Target
-from tests.bench.neighbours import Authority, Neighbours
+from tests.bench.neighbours import Authority, Neighbours, playground
 from tests.bench.seeds import seed
-from tests.bench.texts import AGENT, ISSUER, TENANT
-from tests.fixtures.broker import BrokerProcess, free_port
+from tests.bench.texts import AGENT, ISSUER, PROJECTS, TENANT
+from tests.fixtures.broker import COMMAND, BrokerProcess, free_port
 from tests.fixtures.memory import CAPABILITIES, Memory
 from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_memory import PostgresMemory
@@ -35,36 +36,57 @@ LIFETIME = timedelta(hours=6)
 
 
 class BrokerStand:
-    """One broker, who it calls, and who calls it. Several cases may share it: it starts once."""
+    """One broker, who it calls, and who calls it. Several cases may share it: it starts once.
 
-    def __init__(self, ground: Ground, provider: Provider, workers: int = 1) -> None:
+    Attributes:
+        command: What is run.
+        pids: The processes that serve.
+        memory: Where it keeps memory.
+        settings_file: What it was started with.
+        projects: What there is in the owner's eyes.
+        neighbours: Whom it calls.
+    """
+
+    command = COMMAND
+
+    def __init__(
+        self,
+        ground: Ground,
+        provider: Provider,
+        workers: int = 1,
+        projects: Sequence[str] = PROJECTS,
+    ) -> None:
         """Say what it is; nothing is started."""
         self._ground, self.provider_name, self._workers = ground, provider, workers
+        self.projects = projects
         self._load = Load()
         self._users = 0
-        self._neighbours: Neighbours | None = None
+        self.neighbours: Neighbours | None = None
         self._broker: BrokerProcess | None = None
         self._target = Target("", "", "", 0)
         self._database: Database | None = None
         self._seeded: dict[str, list[str]] = {}
         self.pids: Sequence[int] = ()
         self.memory: Memory
-        self.settings_file = ground.directory / f"{provider}-{workers}" / "broker.toml"
+        self.settings_file = Path()
 
     async def start(self) -> None:
         """Start all of it, unless it was."""
         self._users += 1
         if self._users > 1:
             return
-        directory = self.settings_file.parent
-        directory.mkdir()
+        directory = Path(tempfile.mkdtemp(dir=self._ground.directory))
         tls, issuer = Authority(directory), TokenIssuer(directory / "keys", ISSUER)
         self._database = await self._ground.postgres.database()
         self.memory = self._made(self._database)
-        self._neighbours = Neighbours(self.provider_name, directory, issuer.jwks_file, tls)
-        self._neighbours.start()
-        self.settings_file.write_text(to_toml(self._settings(tls, issuer)), encoding="utf-8")
-        self._broker = BrokerProcess(self.settings_file, directory / "broker.log")
+        self.neighbours = Neighbours(
+            playground(self.provider_name, self.projects), directory, issuer.jwks_file, tls
+        )
+        self.neighbours.start()
+        settings = self._settings(tls, issuer, await self.options())
+        self.settings_file = directory / "broker.toml"
+        self.settings_file.write_text(to_toml(settings), encoding="utf-8")
+        self._broker = BrokerProcess(self.settings_file, directory / "broker.log", self.command)
         self._broker.start()
         self.pids = self._serving(self._broker)
         bearer = f"Bearer {issuer.mint(AGENT, tenant=TENANT, lifetime=LIFETIME)}"
@@ -85,8 +107,8 @@ class BrokerStand:
         await self._load.stop()
         if self._broker is not None and self._broker.process is not None:
             self._broker.stop()
-        if self._neighbours is not None:
-            self._neighbours.stop()
+        if self.neighbours is not None:
+            self.neighbours.stop()
         if self._database is not None:
             await self._ground.postgres.drop(self._database)
 
@@ -103,18 +125,22 @@ class BrokerStand:
         given = [each.SerializeToString() for each in requests]
         return await self._load.answers(self._target, PACKAGE + rpc, given)
 
+    async def options(self) -> dict[str, Any]:
+        """Return what the broker reaches its memory by."""
+        return self.memory.options()
+
     async def seeded(self, name: str) -> list[str]:
         """Return the ids of the records of a project, which are made when first asked for."""
         if name not in self._seeded:
-            provider = self._provider()
+            provider = self.provider()
             try:
                 self._seeded[name] = await seed(provider, name)
             finally:
                 await provider.close()
         return self._seeded[name]
 
-    def _provider(self) -> IMemoryProvider:
-        """Return a provider of this process."""
+    def provider(self) -> IMemoryProvider:
+        """Return a provider of this process, which is yet to be closed."""
         if isinstance(self.memory, RedisMemory):
             return RedisMemoryProvider(self.memory.backend.options())
         assert self._database is not None
@@ -134,8 +160,10 @@ class BrokerStand:
         told = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
         return [int(each) for each in told.split()]
 
-    def _settings(self, tls: Authority, issuer: TokenIssuer) -> dict[str, Any]:
-        assert self._neighbours is not None and self._database is not None
+    def _settings(
+        self, tls: Authority, issuer: TokenIssuer, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        assert self.neighbours is not None and self._database is not None
         peer = {"root_certificates_file": str(tls.ca_file), "timeout_seconds": 5.0}
         return {
             "server": {
@@ -146,8 +174,8 @@ class BrokerStand:
                 "metrics_listen": f"127.0.0.1:{free_port()}",
                 "drain_seconds": 5.0,
             },
-            "owner": {"address": self._neighbours.owner, **peer},
-            "events": {"address": self._neighbours.events, "audience": "events", **peer},
+            "owner": {"address": self.neighbours.owner, **peer},
+            "events": {"address": self.neighbours.events, "audience": "events", **peer},
             "store": {"dsn": self._database.runtime_dsn},
             "issuers": [
                 {
@@ -157,10 +185,10 @@ class BrokerStand:
                     "jwks_file": str(issuer.jwks_file),
                 }
             ],
-            "providers": [self._entry()],
+            "providers": [self._entry(options)],
         }
 
-    def _entry(self) -> dict[str, Any]:
+    def _entry(self, options: dict[str, Any]) -> dict[str, Any]:
         listing = LISTINGS[self.provider_name]
         return {
             "provider_id": listing.provider_id,
@@ -170,5 +198,5 @@ class BrokerStand:
             "options_revision": listing.options_revision,
             "hosting": listing.hosting,
             "advertised_capabilities": list(CAPABILITIES),
-            "options": self.memory.options(),
+            "options": options,
         }
