@@ -4,6 +4,8 @@ A case is started once, is run in every round with the same number of calls, and
 end. Rounds, medians over them and ratios are of ``tests.bench.rounds``.
 """
 
+from __future__ import annotations
+
 import asyncio
 import gc
 import math
@@ -13,10 +15,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from broker.devstack.redis import RedisServer
-from tests.fixtures.postgres import PostgresBackend
+if TYPE_CHECKING:  # the peers, which have packages of their own, read this module too
+    from broker.devstack.redis import RedisServer
+    from tests.fixtures.postgres import PostgresBackend
 
 CONCURRENCY = 16
 """How many calls are under way at once, unless a plan says another number."""

@@ -9,7 +9,7 @@ import asyncio
 import gc
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def server_credentials(chain: Path, key: Path) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(key.read_bytes(), chain.read_bytes())])
 
 
-def playground(provider: Provider) -> str:
+def playground(provider: Provider, projects: Sequence[str] = PROJECTS) -> str:
     """Return who there is and what they may do, with this provider in the catalog."""
     listing = LISTINGS[provider]
     entry = {
@@ -60,7 +60,7 @@ def playground(provider: Provider) -> str:
     project = {"members": {AGENT: "owner"}, "runs": {RUN: {}}}
     content: Mapping[str, Any] = {
         "catalog": {listing.provider_id: entry},
-        "tenants": {TENANT: {"projects": dict.fromkeys(PROJECTS, project)}},
+        "tenants": {TENANT: {"projects": dict.fromkeys(projects, project)}},
     }
     return json.dumps(content)
 
@@ -68,10 +68,17 @@ def playground(provider: Provider) -> str:
 class Neighbours:
     """The process, and where its services are."""
 
-    def __init__(self, provider: Provider, directory: Path, jwks: Path, tls: Authority) -> None:
-        """Say what it is to know; nothing is started."""
+    def __init__(self, content: str, directory: Path, jwks: Path, tls: Authority) -> None:
+        """Say what it is to know; nothing is started.
+
+        Args:
+            content: What ``playground`` gave.
+            directory: Where that is put.
+            jwks: The keys of the tokens.
+            tls: What its servers show.
+        """
         self._playground = directory / "playground.yaml"
-        self._playground.write_text(playground(provider), encoding="utf-8")
+        self._playground.write_text(content, encoding="utf-8")
         self._files = (self._playground, jwks, tls.chain, tls.key)
         self._process: Program | None = None
         self.owner, self.events = "", ""

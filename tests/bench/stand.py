@@ -20,9 +20,9 @@ from providers.postgres.provider import PostgresMemoryProvider
 from providers.redis.provider import RedisMemoryProvider
 from tests.bench.cases import Ground, Sample, cpu_seconds
 from tests.bench.load import Load, Target
-from tests.bench.neighbours import Authority, Neighbours
+from tests.bench.neighbours import Authority, Neighbours, playground
 from tests.bench.seeds import seed
-from tests.bench.texts import AGENT, ISSUER, TENANT
+from tests.bench.texts import AGENT, ISSUER, PROJECTS, TENANT
 from tests.fixtures.broker import COMMAND, BrokerProcess, free_port
 from tests.fixtures.memory import CAPABILITIES, Memory
 from tests.fixtures.postgres import Database
@@ -42,14 +42,23 @@ class BrokerStand:
         command: What is run.
         pids: The processes that serve.
         memory: Where it keeps memory.
+        settings_file: What it was started with.
+        projects: What there is in the owner's eyes.
         neighbours: Whom it calls.
     """
 
     command = COMMAND
 
-    def __init__(self, ground: Ground, provider: Provider, workers: int = 1) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        provider: Provider,
+        workers: int = 1,
+        projects: Sequence[str] = PROJECTS,
+    ) -> None:
         """Say what it is; nothing is started."""
         self._ground, self.provider_name, self._workers = ground, provider, workers
+        self.projects = projects
         self._load = Load()
         self._users = 0
         self.neighbours: Neighbours | None = None
@@ -59,6 +68,7 @@ class BrokerStand:
         self._seeded: dict[str, list[str]] = {}
         self.pids: Sequence[int] = ()
         self.memory: Memory
+        self.settings_file = Path()
 
     async def start(self) -> None:
         """Start all of it, unless it was."""
@@ -69,18 +79,25 @@ class BrokerStand:
         tls, issuer = Authority(directory), TokenIssuer(directory / "keys", ISSUER)
         self._database = await self._ground.postgres.database()
         self.memory = self._made(self._database)
-        self.neighbours = Neighbours(self.provider_name, directory, issuer.jwks_file, tls)
+        self.neighbours = Neighbours(
+            playground(self.provider_name, self.projects), directory, issuer.jwks_file, tls
+        )
         self.neighbours.start()
         settings = self._settings(tls, issuer, await self.options())
-        file = directory / "broker.toml"
-        file.write_text(to_toml(settings), encoding="utf-8")
-        self._broker = BrokerProcess(file, directory / "broker.log", self.command)
+        self.settings_file = directory / "broker.toml"
+        self.settings_file.write_text(to_toml(settings), encoding="utf-8")
+        self._broker = BrokerProcess(self.settings_file, directory / "broker.log", self.command)
         self._broker.start()
         self.pids = self._serving(self._broker)
         bearer = f"Bearer {issuer.mint(AGENT, tenant=TENANT, lifetime=LIFETIME)}"
         channels = CHANNELS * self._workers
         self._target = Target(self._broker.address, str(tls.ca_file), bearer, channels)
         await self._load.start()
+
+    @property
+    def bearer(self) -> str:
+        """What callers show."""
+        return self._target.bearer
 
     async def stop(self) -> None:
         """End all of it after its last user."""
@@ -121,15 +138,15 @@ class BrokerStand:
     async def seeded(self, name: str) -> list[str]:
         """Return the ids of the records of a project, which are made when first asked for."""
         if name not in self._seeded:
-            provider = self._provider()
+            provider = self.provider()
             try:
                 self._seeded[name] = await seed(provider, name)
             finally:
                 await provider.close()
         return self._seeded[name]
 
-    def _provider(self) -> IMemoryProvider:
-        """Return a provider of this process."""
+    def provider(self) -> IMemoryProvider:
+        """Return a provider of this process, which is yet to be closed."""
         if isinstance(self.memory, RedisMemory):
             return RedisMemoryProvider(self.memory.backend.options())
         return PostgresMemoryProvider(self.database.options())
