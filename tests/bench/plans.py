@@ -56,7 +56,9 @@ def _raw(stand: BrokerStand) -> list[Plan]:
     return [
         Plan(floors.SqlCase("asyncpg: commit", stand, floors.commits), RAW),
         Plan(floors.SqlCase("asyncpg: read", stand, floors.loads, filled="read"), RAW_READS),
-        Plan(floors.SqlCase("asyncpg: recall", stand, floors.recalls, filled="recall"), RAW_RECALLS),
+        Plan(
+            floors.SqlCase("asyncpg: recall", stand, floors.recalls, filled="recall"), RAW_RECALLS
+        ),
     ]
 
 
