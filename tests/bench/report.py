@@ -88,10 +88,10 @@ class Report:
         for bar in self.bars:
             told, sign = self._bar(bar), "≤" if bar.at_most else "≥"
             goal = "-" if bar.goal is None else f"{sign} {bar.goal:g}"
-            value = told["measured"]
-            measured = "-" if value is None else f"{value:.3g}"
-            words = [_word(told["holds"]), _word(told["reaches_goal"])]
-            table.add_row(bar.figure, f"{sign} {bar.bar:g}", goal, measured, *words)
+            if told["measured"] is not None:
+                words = [_word(told["holds"]), _word(told["reaches_goal"])]
+                limits = (f"{sign} {bar.bar:g}", goal)
+                table.add_row(bar.figure, *limits, f"{told['measured']:.3g}", *words)
         return table
 
     def _case(self, label: str) -> dict[str, Any]:
