@@ -12,14 +12,13 @@ from broker.retrieval.terms import query_terms
 from providers.model import ResourceIdentity
 from providers.postgres import commit, reader, recall
 from providers.postgres.connections import Connections, Link, Pool
-from providers.postgres.provider import PostgresMemoryProvider
 from providers.postgres.statements import COMMIT, warm
 from providers.recall import Eligible, RecallRequest
 from providers.requests import LoadRequest
-from tests.bench.cases import Ground, Sample, timed
-from tests.bench.seeds import created, project, seed
+from tests.bench.cases import Sample, timed
+from tests.bench.seeds import created, project
+from tests.bench.stand import BrokerStand
 from tests.bench.texts import AGENT, query
-from tests.fixtures.postgres import Database
 
 Statement = tuple[str, Sequence[object]]
 Work = Callable[[Link, ResourceIdentity], Awaitable[object]]
@@ -80,27 +79,24 @@ class SqlCase:
 
     Attributes:
         name: What it is called.
-        ground: Where its database is.
+        stand: The broker whose database it asks: what both find there is the same.
         ask: Makes the statements of a run, before its time is taken.
         filled: The project that is filled before the first run.
     """
 
     name: str
-    ground: Ground
+    stand: BrokerStand
     ask: Ask
     filled: str = ""
     _pool: "Pool | None" = None
-    _database: Database | None = None
     _ids: Sequence[str] = ()
 
     async def start(self) -> None:
         """See ``Case``."""
-        self._database = await self.ground.postgres.database()
-        options = self._database.options()
+        await self.stand.start()
         if self.filled:
-            provider = PostgresMemoryProvider(options)
-            self._ids = await seed(provider, self.filled)
-            await provider.close()
+            self._ids = await self.stand.seeded(self.filled)
+        options = self.stand.database.options()
         self._pool = await asyncpg.create_pool(
             init=warm,
             reset=_keep,
@@ -111,8 +107,8 @@ class SqlCase:
 
     async def run(self, concurrency: int, calls: int) -> Sample:
         """See ``Case``."""
-        assert self._pool is not None and self._database is not None
-        pool, resource = self._pool, self._database.resource
+        assert self._pool is not None
+        pool, resource = self._pool, self.stand.database.resource
         asked = [await self.ask(resource, self._ids, each) for each in range(calls)]
 
         async def call(number: int) -> None:
@@ -128,8 +124,7 @@ class SqlCase:
         """See ``Case``."""
         if self._pool is not None:
             await self._pool.close()
-        if self._database is not None:
-            await self.ground.postgres.drop(self._database)
+        await self.stand.stop()
 
 
 async def _keep(_: object) -> None:

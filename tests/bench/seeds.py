@@ -1,7 +1,8 @@
 """Write sets as the broker makes them of the same requests, and what is there before any round."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ from broker.services.entries import terms_of
 from providers.conformance import specimens
 from providers.entries import RecallEntry
 from providers.interface import IMemoryProvider
-from providers.model import Content, HeadPut, Kind, ProjectKey, Record, Trust, WriteSet
+from providers.model import Content, HeadPut, Kind, ProjectKey, Trust, WriteSet
 from providers.requests import Committed
 from tests.bench.texts import AGENT, COMPILED, RECALLED, RUN, TENANT, tags, text
 
@@ -85,21 +86,21 @@ def noted(name: str, mark: str = "") -> WriteSet:
     return specimens.keyed(made, key=f"{mark}{uuid4()}")
 
 
-def filling(name: str, records: int) -> Iterator[tuple[WriteSet, Sequence[Record]]]:
-    """Give the write sets that make so many approved memories in a project."""
-    left = records
-    while left > 0:
-        puts = [put(number(), trust=Trust.APPROVED) for _ in range(min(AT_ONCE, left))]
-        left -= len(puts)
-        yield specimens.write(project(name), *puts), [each.record for each in puts]
+@cache
+def filling(name: str) -> Sequence[WriteSet]:
+    """Return the write sets that fill a project with approved memories, the same in every store."""
+    made = []
+    for first in range(0, SEEDED[name], AT_ONCE):
+        size = min(AT_ONCE, SEEDED[name] - first)
+        puts = [put(number(), trust=Trust.APPROVED) for _ in range(size)]
+        made.append(specimens.write(project(name), *puts))
+    return made
 
 
 async def seed(provider: IMemoryProvider, name: str) -> list[str]:
     """Make the records of a project, and return their ids."""
-    ids: list[str] = []
-    for write, records in filling(name, SEEDED[name]):
+    for write in filling(name):
         told = await provider.commit(write, timeout=SECONDS)
         if told != Committed():
             raise RuntimeError(f"the project {name} could not be filled: {told}")
-        ids += [each.current.record_id for each in records]
-    return ids
+    return [each.record.current.record_id for write in filling(name) for each in write.heads]

@@ -112,6 +112,12 @@ class BrokerStand:
         if self._database is not None:
             await self._ground.postgres.drop(self._database)
 
+    @property
+    def database(self) -> Database:
+        """The database of its pins; of its memory too, where that is PostgreSQL."""
+        assert self._database is not None
+        return self._database
+
     async def run(self, rpc: str, requests: Sequence[Message], concurrency: int) -> Sample:
         """Make one call for each request, and tell what the broker's processes burnt."""
         given = [each.SerializeToString() for each in requests]
@@ -143,8 +149,7 @@ class BrokerStand:
         """Return a provider of this process, which is yet to be closed."""
         if isinstance(self.memory, RedisMemory):
             return RedisMemoryProvider(self.memory.backend.options())
-        assert self._database is not None
-        return PostgresMemoryProvider(self._database.options())
+        return PostgresMemoryProvider(self.database.options())
 
     def _made(self, database: Database) -> Memory:
         if self.provider_name is Provider.REDIS:
@@ -163,7 +168,7 @@ class BrokerStand:
     def _settings(
         self, tls: Authority, issuer: TokenIssuer, options: dict[str, Any]
     ) -> dict[str, Any]:
-        assert self.neighbours is not None and self._database is not None
+        assert self.neighbours is not None
         peer = {"root_certificates_file": str(tls.ca_file), "timeout_seconds": 5.0}
         return {
             "server": {
@@ -176,7 +181,7 @@ class BrokerStand:
             },
             "owner": {"address": self.neighbours.owner, **peer},
             "events": {"address": self.neighbours.events, "audience": "events", **peer},
-            "store": {"dsn": self._database.runtime_dsn},
+            "store": {"dsn": self.database.runtime_dsn},
             "issuers": [
                 {
                     "issuer": ISSUER,

@@ -1,18 +1,20 @@
 """How often the broker speaks to its store and to its owner for each call: counted, not timed."""
 
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from broker.devstack.provider import Provider
 from tests.bench.calls import MEASURED
 from tests.bench.cases import Ground
 from tests.bench.stand import BrokerStand
-from tests.fixtures.postgres_proxy import PostgresProxy, proxied
+from tests.fixtures.postgres_proxy import PostgresProxy
 from tests.fixtures.redis_memory import RedisMemory
 from tests.fixtures.redis_proxy import RedisProxy
+from tests.fixtures.service_thread import ServerThread
 
 CALLS: Final = 10
 UNHURRIED: Final = """
@@ -40,25 +42,36 @@ class CountedStand(BrokerStand):
     def __init__(self, ground: Ground, provider: Provider) -> None:
         """Say what it is; nothing is started."""
         super().__init__(ground, provider)
-        self._proxies = AsyncExitStack()
         self._proxy: PostgresProxy | RedisProxy | None = None
+        self._thread: ServerThread | None = None
 
     async def options(self) -> dict[str, Any]:
         """See ``BrokerStand``: they lead through the proxy."""
         given = await super().options()
         if isinstance(self.memory, RedisMemory):
-            proxy = self.memory.backend.proxy()
-            await self._proxies.enter_async_context(proxy.listening())
-            self._proxy = proxy
-            return {**given, "endpoint": proxy.endpoint}
-        before = await self._proxies.enter_async_context(proxied(given["dsn"]))
-        self._proxy = before
-        return {**given, "dsn": before.dsn(given["dsn"])}
+            redis = self.memory.backend.proxy()
+            self._listen(redis)
+            return {**given, "endpoint": redis.endpoint}
+        parts = urlsplit(given["dsn"])
+        postgres = PostgresProxy((parts.hostname or "", parts.port or 0))
+        self._listen(postgres)
+        return {**given, "dsn": postgres.dsn(given["dsn"])}
 
     async def stop(self) -> None:
         """See ``BrokerStand``."""
         await super().stop()
-        await self._proxies.aclose()
+        if self._thread is not None:
+            self._thread.stop()
+
+    def _listen(self, proxy: PostgresProxy | RedisProxy) -> None:
+        """Run the proxy in a thread of its own, as starts and ends of a broker are waited for."""
+
+        @asynccontextmanager
+        async def serving() -> AsyncIterator[int]:
+            async with proxy.listening():
+                yield proxy.port
+
+        self._proxy, self._thread = proxy, ServerThread(serving)
 
     def count(self) -> Trips:
         """Return how many trips there were so far."""
