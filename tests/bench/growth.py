@@ -7,7 +7,7 @@ measured in turn, round by round.
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,14 +18,16 @@ from broker.api.v1 import context_service_pb2, record_pb2, record_service_pb2
 from broker.devstack.provider import Provider
 from providers.conformance import specimens
 from providers.interface import IMemoryProvider
-from providers.model import HeadPut, Revision, Trust, WriteSet
-from providers.requests import Committed, LoadRequest
+from providers.model import HeadPut, Record, Revision, Trust, WriteSet
+from providers.requests import Committed, LoadRequest, RevisionsRequest
+from tests.bench.bars import P50, Bar, ratio
 from tests.bench.calls import COMPILE, GET, SEARCH
-from tests.bench.cases import Ground, Plan, Sample, median_ratio
-from tests.bench.rounds import Found
+from tests.bench.cases import Ground, Plan, Sample
+from tests.bench.scans import Scan, scans
 from tests.bench.seeds import AT_ONCE, SECONDS, number, project, put
 from tests.bench.stand import BrokerStand
-from tests.bench.texts import AGENT, RUN, query
+from tests.bench.texts import AGENT, COMPOSER, RUN, query
+from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_memory import PostgresMemory
 
 SIZES: Final = (1_000, 10_000, 100_000)
@@ -34,18 +36,17 @@ REVISIONS: Final = 3
 """How many revisions each record has."""
 WRITERS: Final = 4
 """Commits that fill a database at once."""
-COMPOSER: Final = "composer"
 COMPILED: Final = 100
-"""How many memories that agent has in the first project: a context is of no more than are allowed,
-however many others there are."""
+"""How many memories the composer has in the first project, among all others: a context is never of
+more than some thousands."""
 LOOKED_AT: Final = 20
 PAGE: Final = 10
 LIST_REVISIONS: Final = "RecordService/ListRevisions"
 CALLS: Final = {"get": 400, "search": 200, "revisions": 400, "compile": 48}
-BOUND: Final = 1.3
-"""How much longer the median call may take among 100,000 records than among 1,000."""
+HELD: Final = ("get", "revisions")
+"""The calls that are held to a bar."""
 
-Record = tuple[str, str]
+Place = tuple[str, str]
 """A project, and the id of a record in it."""
 
 
@@ -63,7 +64,7 @@ class Grown:
     records: int
     projects: int
     stand: BrokerStand = field(init=False)
-    ids: list[Record] = field(default_factory=list)
+    ids: list[Place] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Name its projects; nothing is started."""
@@ -73,8 +74,7 @@ class Grown:
     @property
     def name(self) -> str:
         """What it is called."""
-        spread = "one project" if self.projects == 1 else f"{self.projects:,} projects"
-        return f"{self.records:,} records in {spread}"
+        return _among(self.records, self.projects)
 
     async def start(self) -> None:
         """Start and fill it, unless it was; each project is called once, and so bound."""
@@ -95,23 +95,37 @@ class Grown:
         firsts = dict(self.ids)
         await self.stand.run(GET, [_get(each) for each in firsts.items()], 4)
 
+    async def scans(self) -> list[Scan]:
+        """Look at how the server finds rows among these."""
+        name, record_id = self.ids[len(self.ids) // 2]
+        provider = self.stand.provider()
+        try:
+            head = await _head(provider, name, record_id)
+        finally:
+            await provider.close()
+        return await scans(self._database.options(), name, head)
+
+    @property
+    def _database(self) -> Database:
+        assert isinstance(self.stand.memory, PostgresMemory)
+        return self.stand.memory.database
+
     async def _settle(self) -> None:
         """Let the server do at once what it does by and by."""
-        assert isinstance(self.stand.memory, PostgresMemory)
-        connection = await asyncpg.connect(self.stand.memory.database.admin_dsn)
+        connection = await asyncpg.connect(self._database.admin_dsn)
         try:
             await connection.execute("VACUUM ANALYZE")
         finally:
             await connection.close()
 
 
-async def fill(provider: IMemoryProvider, sets: Iterator[WriteSet]) -> list[Record]:
+async def fill(provider: IMemoryProvider, sets: Iterator[WriteSet]) -> list[Place]:
     """Commit write sets, some at once; return where each record is.
 
     Raises:
         RuntimeError: A commit was refused.
     """
-    ids: list[Record] = []
+    ids: list[Place] = []
 
     async def write() -> None:
         for write_set in sets:
@@ -146,17 +160,25 @@ def _chain(agent: str) -> tuple[list[Revision], HeadPut]:
     return history, specimens.put(record, entry=first.entry)
 
 
-async def look_at(provider: IMemoryProvider, ids: Sequence[Record]) -> None:
+async def look_at(provider: IMemoryProvider, ids: Sequence[Place]) -> None:
     """Read some of the records, and hold them against what was written.
 
     Raises:
         RuntimeError: One is not there, or its history is not whole.
     """
     for name, record_id in random.Random(0).sample(ids, min(LOOKED_AT, len(ids))):
-        wanted = LoadRequest(project=project(name), record_ids=(record_id,))
-        head = (await provider.load(wanted, timeout=SECONDS)).heads.get(record_id)
-        if head is None or head.current.revision != REVISIONS:
+        asked = RevisionsRequest(
+            project=project(name), agent_id=AGENT, record_id=record_id, before=None, limit=PAGE
+        )
+        history = (await provider.revisions(asked, timeout=SECONDS)).revisions
+        head = await _head(provider, name, record_id)
+        if len(history) != REVISIONS or history[0] != head.current:
             raise RuntimeError(f"{record_id} is not as it was written")
+
+
+async def _head(provider: IMemoryProvider, name: str, record_id: str) -> Record:
+    wanted = LoadRequest(project=project(name), record_ids=(record_id,))
+    return (await provider.load(wanted, timeout=SECONDS)).heads[record_id]
 
 
 @dataclass
@@ -174,7 +196,7 @@ class GrowthCase:
     @property
     def name(self) -> str:
         """See ``Case``."""
-        return f"{self.call}, {self.grown.name}"
+        return _label(self.call, self.grown.records, self.grown.projects)
 
     async def start(self) -> None:
         """See ``Case``."""
@@ -191,29 +213,34 @@ class GrowthCase:
         await self.grown.stand.stop()
 
 
-def growth_plans(ground: Ground, sizes: Sequence[int] = SIZES) -> list[Plan]:
-    """Return every call of every size, in one project and over many."""
-    grown = [Grown(ground, size, projects) for projects in (1, MANY) for size in sizes]
+def growths(ground: Ground, sizes: Sequence[int] = SIZES) -> list[Grown]:
+    """Return a broker for every size, in one project and over many; none is started."""
+    return [Grown(ground, size, projects) for projects in (1, MANY) for size in sizes]
+
+
+def growth_plans(grown: Sequence[Grown]) -> list[Plan]:
+    """Return every call of every size."""
     return [Plan(GrowthCase(each, call), calls) for call, calls in CALLS.items() for each in grown]
 
 
-def growth_ratios(found: Found, plans: Sequence[Plan]) -> Mapping[str, float]:
-    """Return the median latency of each call among the most records over that among the fewest."""
-    ratios: dict[str, float] = {}
-    for call in CALLS:
+def growth_bars(sizes: Sequence[int] = SIZES) -> list[Bar]:
+    """Return what has to hold: calls hardly take longer among the most records."""
+    least, most = min(sizes), max(sizes)
+    listed = []
+    for call in HELD:
         for projects in (1, MANY):
-            sized = sorted(
-                (plan.case.grown.records, plan)
-                for plan in plans
-                if isinstance(plan.case, GrowthCase)
-                and (plan.case.call, plan.case.grown.projects) == (call, projects)
-            )
-            if len(sized) > 1:
-                (_, least), (_, most) = sized[0], sized[-1]
-                ratios[f"{most.label} ÷ {least.case.name}"] = median_ratio(
-                    found[most.label], found[least.label], lambda sample: sample.p50_ms
-                )
-    return ratios
+            over, under = (_label(call, records, projects) for records in (most, least))
+            figure = f"{call} p50, {_among(most, projects)} ÷ {least:,}"
+            listed.append(Bar(figure, 1.3, 1.1, ratio(over, under, P50), at_most=True))
+    return listed
+
+
+def _among(records: int, projects: int) -> str:
+    return f"{records:,} records in {'one project' if projects == 1 else f'{projects:,} projects'}"
+
+
+def _label(call: str, records: int, projects: int) -> str:
+    return f"{call}, {_among(records, projects)}"
 
 
 def _name(place: int) -> str:
@@ -224,23 +251,23 @@ def _scope(name: str, agent: str = AGENT) -> record_pb2.Scope:
     return record_pb2.Scope(project_id=name, run_id=RUN, agent_id=agent)
 
 
-def _get(record: Record) -> Message:
-    name, record_id = record
+def _get(place: Place) -> Message:
+    name, record_id = place
     return record_service_pb2.GetRecordRequest(scope=_scope(name), record_id=record_id)
 
 
-def _search(record: Record) -> Message:
-    name, _ = record
+def _search(place: Place) -> Message:
+    name, _ = place
     word = query(number()).split()[0]
     return record_service_pb2.SearchRecordsRequest(scope=_scope(name), query=word, page_size=PAGE)
 
 
-def _revisions(record: Record) -> Message:
-    name, record_id = record
+def _revisions(place: Place) -> Message:
+    name, record_id = place
     return record_service_pb2.ListRevisionsRequest(scope=_scope(name), record_id=record_id)
 
 
-def _compile(_: Record) -> Message:
+def _compile(_: Place) -> Message:
     return context_service_pb2.CompileContextRequest(scope=_scope(_name(0), COMPOSER))
 
 

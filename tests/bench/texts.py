@@ -5,6 +5,8 @@ from typing import Final
 
 ISSUER: Final = "https://identity.bench"
 TENANT, AGENT, RUN = "bench", "agent-a", "run-1"
+COMPOSER: Final = "composer"
+"""An agent with few memories among those of others."""
 COMPILED: Final = (10, 100, 1_000)
 """How many candidates there are for a context in each of the projects ``compile-...``."""
 RECALLED: Final = 10_000
