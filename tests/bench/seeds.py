@@ -65,7 +65,7 @@ def created(name: str, mark: str = "") -> WriteSet:
     """Return what the broker commits for one ``CreateRecord``; ``mark`` is part of each name."""
     one = put(number(), mark=mark)
     key = content_key(AGENT, None, one.record.current.content.content)
-    made = specimens.write(project(name), one, must_be_absent=(key,))
+    made = specimens.write(project(name), one, must_be_absent=(mark + key,))
     return specimens.keyed(made, key=f"{mark}{uuid4()}")
 
 
@@ -82,7 +82,7 @@ def noted(name: str, mark: str = "") -> WriteSet:
         facet=None,
     )
     key = content_key(AGENT, None, content.content)
-    made = specimens.write(project(name), specimens.put(record), must_be_absent=(key,))
+    made = specimens.write(project(name), specimens.put(record), must_be_absent=(mark + key,))
     return specimens.keyed(made, key=f"{mark}{uuid4()}")
 
 

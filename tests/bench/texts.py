@@ -1,6 +1,7 @@
 """Who acts in all cases, where, and what they say: each text is another one, all of one size."""
 
 import random
+from itertools import accumulate
 from typing import Final
 
 ISSUER: Final = "https://identity.bench"
@@ -22,14 +23,19 @@ _SPOKEN: Final = """
     server service session shard signal snapshot socket stage storage stream table tenant thread
     timeout topic trace tunnel update vector version volume warning window worker writer yield
 """
-_WORDS: Final = tuple(_SPOKEN.split())
-WORDS: Final = 44
+_SHORT: Final = tuple(_SPOKEN.split())
+_WORDS: Final = (*_SHORT, *(one + other for one in _SHORT[:19] for other in _SHORT))
+"""About 1,700; the next one is as much rarer than the first as its place says."""
+_OFTEN: Final = tuple(accumulate(1 / place for place in range(1, len(_WORDS) + 1)))
+_ASKED: Final = _WORDS[10:500]
+"""What queries hold: neither what nearly all texts hold, nor what hardly any does."""
+WORDS: Final = 33
 """How many words a text has, of about 300 characters."""
 
 
 def text(number: int) -> str:
-    """Return the text of a number: words of a small vocabulary, and one that no other text has."""
-    words = random.Random(number).choices(_WORDS, k=WORDS - 1)
+    """Return the text of a number: words that are said, and one that no other text has."""
+    words = random.Random(number).choices(_WORDS, cum_weights=_OFTEN, k=WORDS - 1)
     return f"{' '.join(words)} topic{number:09}"
 
 
@@ -39,5 +45,5 @@ def tags(number: int) -> tuple[str, str]:
 
 
 def query(number: int) -> str:
-    """Return words that some texts hold: three of the vocabulary."""
-    return " ".join(random.Random(-1 - number).sample(_WORDS, 3))
+    """Return three words, each of which some texts hold."""
+    return " ".join(random.Random(-1 - number).sample(_ASKED, 3))
