@@ -43,7 +43,7 @@ proto-check: setup ## Lint proto/, refuse breaking changes, compare with the gen
 proto-baseline: setup ## At a release: make today's protos the ones that later changes must not break
 	scripts/proto baseline
 
-lock: setup ## Renew both lock files: ARGS=--upgrade takes newer releases
+lock: setup ## Renew the lock files: ARGS=--upgrade takes newer releases
 	scripts/lock $(ARGS)
 
 mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=word narrows them

@@ -45,7 +45,8 @@ class Report:
     def tell(self, console: Console | None = None) -> None:
         """Print both tables."""
         console = console or Console(width=WIDTH)
-        console.print(self._cases())
+        if self.found:
+            console.print(self._cases())
         for line in self.missing:
             console.print(f"not measured: {line}")
         console.print(self._bars())
