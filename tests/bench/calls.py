@@ -17,7 +17,7 @@ from broker.api.v1 import (
 from tests.bench.cases import Sample
 from tests.bench.seeds import number
 from tests.bench.stand import BrokerStand
-from tests.bench.texts import AGENT, COMPILED, RUN, query, tags, text
+from tests.bench.texts import AGENT, COMPILED, RUN, RUNS, WRITTEN, query, tags, text
 
 Make = Callable[[BrokerStand, int], Awaitable[Sequence[Message]]]
 CREATE, UPDATE = "RecordService/CreateRecord", "RecordService/UpdateRecord"
@@ -59,14 +59,14 @@ class BrokerCase:
         await self.stand.stop()
 
 
-def _scope(project: str) -> record_pb2.Scope:
-    return record_pb2.Scope(project_id=project, run_id=RUN, agent_id=AGENT)
+def _scope(project: str, run: str = RUN) -> record_pb2.Scope:
+    return record_pb2.Scope(project_id=project, run_id=run, agent_id=AGENT)
 
 
-def _said() -> dict[str, Any]:
+def _said(run: str = RUN) -> dict[str, Any]:
     each = number()
     return {
-        "scope": _scope("write"),
+        "scope": _scope(WRITTEN, run),
         "idempotency_key": f"key-{each}",
         "content": text(each),
         "tags": tags(each),
@@ -143,21 +143,22 @@ def compiles(candidates: int) -> Make:
 async def promotes(
     stand: BrokerStand, calls: int
 ) -> list[proposal_service_pb2.PromoteProposalRequest]:
-    """Promote proposals that were just made."""
+    """Promote proposals that were just made, of one run after the other."""
+    runs = [RUNS[each % len(RUNS)] for each in range(calls)]
     asked = [
-        proposal_service_pb2.CreateProposalRequest(type="scope", title="A proposal", **_said())
-        for _ in range(calls)
+        proposal_service_pb2.CreateProposalRequest(type="scope", title="A proposal", **_said(run))
+        for run in runs
     ]
     replies = await stand.answers(PROPOSE, asked)
     made = [proposal_service_pb2.CreateProposalResponse.FromString(each) for each in replies]
     return [
         proposal_service_pb2.PromoteProposalRequest(
-            scope=_scope("write"),
+            scope=_scope(WRITTEN, run),
             idempotency_key=f"key-{number()}",
             proposal_id=each.proposal.record_id,
             expected_revision=1,
         )
-        for each in made
+        for run, each in zip(runs, made, strict=True)
     ]
 
 

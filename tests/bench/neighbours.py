@@ -20,7 +20,7 @@ import uvloop
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.provider import LISTINGS, Provider
 from tests.bench.program import Program
-from tests.bench.texts import AGENT, ISSUER, PROJECTS, RUN, TENANT
+from tests.bench.texts import AGENT, ISSUER, PROJECTS, RUN, RUNS, TENANT, WRITTEN
 from tests.fixtures.granting_events import EventsThread, GrantingEvents
 from tests.fixtures.memory import CAPABILITIES
 
@@ -57,12 +57,16 @@ def playground(provider: Provider, projects: Sequence[str] = PROJECTS) -> str:
         "hosting": listing.hosting,
         "capabilities": list(CAPABILITIES),
     }
-    project = {"members": {AGENT: "owner"}, "runs": {RUN: {}}}
     content: Mapping[str, Any] = {
         "catalog": {listing.provider_id: entry},
-        "tenants": {TENANT: {"projects": dict.fromkeys(projects, project)}},
+        "tenants": {TENANT: {"projects": {name: _project(name) for name in projects}}},
     }
     return json.dumps(content)
+
+
+def _project(name: str) -> Mapping[str, Any]:
+    runs = RUNS if name == WRITTEN else (RUN,)
+    return {"members": {AGENT: "owner"}, "runs": {run: {} for run in runs}}
 
 
 class Neighbours:

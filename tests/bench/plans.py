@@ -26,6 +26,8 @@ CALLS: Final[Mapping[str, int]] = {
 """How many calls of the broker a round makes: a second or two of each."""
 OTHERS: Final = {1: 200, 64: 1_500}
 """At which other concurrencies create and get are measured, and with how many calls."""
+ALONE: Final = 40
+"""How many recalls are made one after the other."""
 ECHOES, RAW, RAW_READS, RAW_RECALLS, EVALS = 6_000, 3_200, 6_000, 400, 16_000
 MISSING: Final = "{} is not on this machine"
 
@@ -53,12 +55,12 @@ def wanted(listed: Sequence[Plan], words: Sequence[str]) -> list[Plan]:
 
 
 def _raw(stand: BrokerStand) -> list[Plan]:
+    recall = floors.SqlCase("asyncpg: recall", stand, floors.recalls, filled="recall")
     return [
         Plan(floors.SqlCase("asyncpg: commit", stand, floors.commits), RAW),
         Plan(floors.SqlCase("asyncpg: read", stand, floors.loads, filled="read"), RAW_READS),
-        Plan(
-            floors.SqlCase("asyncpg: recall", stand, floors.recalls, filled="recall"), RAW_RECALLS
-        ),
+        Plan(recall, RAW_RECALLS),
+        Plan(recall, ALONE, 1),
     ]
 
 
@@ -83,7 +85,7 @@ def _broker(name: str, stand: BrokerStand) -> list[Plan]:
     listed = [Plan(case, CALLS[call]) for call, case in cases.items()]
     for concurrency, calls in OTHERS.items():
         listed += [Plan(cases[call], calls, concurrency) for call in ("create", "get")]
-    return listed
+    return [*listed, Plan(cases["recall"], ALONE, 1)]
 
 
 def _case(name: str, call: str, stand: BrokerStand) -> BrokerCase:

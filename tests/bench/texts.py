@@ -8,11 +8,15 @@ ISSUER: Final = "https://identity.bench"
 TENANT, AGENT, RUN = "bench", "agent-a", "run-1"
 COMPOSER: Final = "composer"
 """An agent with few memories among those of others."""
+RUNS: Final = tuple(f"run-{each}" for each in range(1, 33))
+"""Those of the project ``write``; others have one. Promotions meet in their run, so they take
+turns."""
 COMPILED: Final = (10, 100, 1_000)
 """How many candidates there are for a context in each of the projects ``compile-...``."""
 RECALLED: Final = 10_000
 """How many memories the agent has in the project ``recall``."""
-PROJECTS: Final = ("write", "read", "recall", *(f"compile-{each}" for each in COMPILED))
+WRITTEN: Final = "write"
+PROJECTS: Final = (WRITTEN, "read", "recall", *(f"compile-{each}" for each in COMPILED))
 
 _SPOKEN: Final = """
     build cache branch cluster commit config deploy design driver engine feature filter gateway
