@@ -17,7 +17,7 @@ from tests.bench import leaks, machine
 from tests.bench.bars import Bar
 from tests.bench.cases import Ground
 from tests.bench.ground import ground
-from tests.bench.growth import SIZES, growth_bars, growth_plans, growths
+from tests.bench.growth import MANY, SIZES, growth_bars, growth_plans, growths
 from tests.bench.report import Report
 from tests.bench.rounds import ROUNDS, Found, run_rounds, say
 from tests.bench.scans import Scan
@@ -81,7 +81,12 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="RECORDS")
     parser.add_argument("--calls", type=int, default=leaks.CALLS, help="that look for leaks")
     parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.rounds < 1 or given.calls < 1:
+        parser.error("--rounds and --calls must be 1 or more")
+    if len(set(given.sizes)) < 2 or any(size % MANY or size < MANY for size in given.sizes):
+        parser.error(f"--sizes must be two or more multiples of {MANY}")
+    return given
 
 
 if __name__ == "__main__":

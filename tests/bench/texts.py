@@ -6,11 +6,11 @@ from typing import Final
 
 ISSUER: Final = "https://identity.bench"
 TENANT, AGENT, RUN = "bench", "agent-a", "run-1"
+COMPOSER: Final = "composer"
+"""An agent with few memories among those of others."""
 RUNS: Final = tuple(f"run-{each}" for each in range(1, 33))
 """Those of the project ``write``; others have one. Promotions meet in their run, so they take
 turns."""
-COMPOSER: Final = "composer"
-"""An agent with few memories among those of others."""
 COMPILED: Final = (10, 100, 1_000)
 """How many candidates there are for a context in each of the projects ``compile-...``."""
 RECALLED: Final = 10_000
