@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fmt lint type proto proto-check proto-baseline lock mutants eval bench-recall clean
+.PHONY: help setup run test check fmt lint type proto proto-check proto-baseline lock mutants eval bench bench-long bench-recall clean
 
 PY := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -43,7 +43,7 @@ proto-check: setup ## Lint proto/, refuse breaking changes, compare with the gen
 proto-baseline: setup ## At a release: make today's protos the ones that later changes must not break
 	scripts/proto baseline
 
-lock: setup ## Renew both lock files: ARGS=--upgrade takes newer releases
+lock: setup ## Renew the lock files: ARGS=--upgrade takes newer releases
 	scripts/lock $(ARGS)
 
 mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=word narrows them
@@ -52,6 +52,14 @@ mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=wo
 
 eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>, PROVIDER=redis or cosmos
 	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
+
+bench: setup ## Measure the broker beside its floors and peers: ARGS='--rounds 5 --only create get'; writes bench.json
+	@scripts/redis
+	$(PY) -m tests.bench $(ARGS)
+
+bench-long: setup ## Measure growth and leaks, which takes long
+	@scripts/redis
+	$(PY) -m tests.bench.long $(ARGS)
 
 bench-recall: setup ## How much of what answers a question is recalled: DATA=<folder>, PROVIDER=redis or cosmos
 	$(PY) -m tests.bench.recall $(if $(DATA),"$(DATA)") $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)

@@ -11,6 +11,7 @@ import asyncpg
 from sqlalchemy.exc import SQLAlchemyError
 
 from broker.cli.choices import Embeddings, Schema
+from broker.cli.garbage import settle
 from broker.cli.refusals import SETTINGS_REFUSALS
 from broker.config import Settings
 from broker.readiness import ConfigurationError
@@ -60,6 +61,7 @@ async def serve(settings: Settings, listen: str) -> None:
     configure_logging()
     stop = stop_requested()
     async with serving(settings, Part(listen=listen, tell=lambda _: None)) as address:
+        settle()
         logger("broker").info("serving", port=int(address.rpartition(":")[2]), workers=1)
         await stop.wait()
 

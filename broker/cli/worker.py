@@ -9,6 +9,7 @@ from typing import Final
 
 import uvloop
 
+from broker.cli.garbage import settle
 from broker.cli.lifeline import Lifeline, NoOrderError
 from broker.cli.operations import REFUSALS
 from broker.cli.refusals import readable
@@ -39,6 +40,7 @@ async def work(line: Lifeline) -> None:
 
     part = Part(listen=line.order["listen"], metrics_listen=line.order["metrics_listen"], tell=tell)
     async with serving(settings, part):
+        settle()
         line.say({SERVES: True})
         await stop.wait()
     following.cancel()

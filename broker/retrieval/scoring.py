@@ -63,7 +63,8 @@ def fused(words: Mapping[str, float], similarities: Mapping[str, float]) -> dict
 
 def ordered(scores: Mapping[str, float]) -> list[str]:
     """Return what has scores, the best first; equal ones by record id (R10, 002-25)."""
-    return [record_id for _, record_id in sorted((-score, each) for each, score in scores.items())]
+    # Twice, since equals stay as they stood, and neither order has to make a pair for each.
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
 
 
 def ranks(scores: Mapping[str, float]) -> dict[str, int]:

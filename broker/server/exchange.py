@@ -86,6 +86,10 @@ class CallContext(Protocol):
         """Return the seconds until the caller's deadline, or ``None`` where it set none."""
         ...
 
+    def set_trailing_metadata(self, trailing_metadata: Any) -> None:
+        """Have metadata sent after the reply."""
+        ...
+
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         """Send metadata ahead of the reply."""
         ...

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Final
 
 import grpc
 import uuid_utils
@@ -15,14 +16,17 @@ from broker.server.status import status_of
 from broker.telemetry.logs import describe
 from broker.telemetry.metrics import Metrics
 
+PRIVATE: Final = (("cache-control", "no-store"),)
+"""What keeps those along the way from storing the replies of a private method (004-81)."""
+
 _OPERATORS_FAULT = frozenset({grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS})
 
 
 class RequestIds:
-    """Takes the caller's request id or makes one, and gives it back with the reply.
+    """Takes the caller's request id or makes one, and gives it back in the trailers.
 
-    It travels in the initial metadata of a reply. A refusal carries it in its trailers instead: a
-    client does not retry a call once it has seen initial metadata.
+    Trailers go out with the reply; initial metadata would be one more thing to send in each call.
+    Only what keeps a private reply from being stored has to stand before it.
     """
 
     async def __call__(self, proceed: Step, exchange: Exchange) -> bytes:
@@ -30,8 +34,9 @@ class RequestIds:
         exchange.headers = Headers.read(exchange.context.invocation_metadata())
         exchange.request_id = exchange.headers.request_id() or str(uuid_utils.uuid7())
         reply = await proceed(exchange)
-        metadata = ((REQUEST_ID_KEY, exchange.request_id), *_privacy(exchange))
-        await exchange.context.send_initial_metadata(metadata)
+        exchange.context.set_trailing_metadata(((REQUEST_ID_KEY, exchange.request_id),))
+        if exchange.policy.private:
+            await exchange.context.send_initial_metadata(PRIVATE)
         return reply
 
 
@@ -99,13 +104,9 @@ class Refusing:
                 exchange.fault = describe(cause)
         exchange.reason = refusal.reason
         exchange.code, message, trailers = status_of(refusal, exchange.request_id)
-        trailers = (*trailers, *_privacy(exchange))
+        if exchange.policy.private:
+            trailers = (*trailers, *PRIVATE)
         return await exchange.context.abort(exchange.code, message, trailers)
-
-
-def _privacy(exchange: Exchange) -> tuple[tuple[str, str], ...]:
-    """Return what keeps those along the way from storing a private method's replies (004-81)."""
-    return (("cache-control", "no-store"),) if exchange.policy.private else ()
 
 
 def _note_caller_gone(exchange: Exchange) -> None:

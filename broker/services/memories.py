@@ -12,6 +12,7 @@ from broker.domain.idempotency import fingerprint, receipt_for
 from broker.domain.memories import Arm, ArmReport, DedupMode, Gap, Remember, RememberedAll
 from broker.domain.records import Stamp
 from broker.memory.decide import DUPLICATE_COSINE
+from broker.memory.holding import Standing, standing
 from broker.memory.intake import Intake, Item, Likeness, Rules, remembered
 from broker.memory.shelf import Shelf
 from broker.retrieval.terms import distinct_terms
@@ -117,8 +118,19 @@ class _Intent:
             self.items, self.gap = await self._made(self.stamp)
         self.heads = dict(await likeness.holders(self.access, loaded.keys))
         self.like = [()] * len(self.items)
-        if self.request.dedup.mode is not DedupMode.DECLARED:
+        if self.request.dedup.mode is not DedupMode.DECLARED and not self._is_there(loaded):
             await self._compare(self.stamp)
+
+    def _is_there(self, loaded: Loaded) -> bool:
+        """Tell whether the only memory is live already, word for word: no other counts then.
+
+        One of several may find it gone, since those before it may take its place.
+        """
+        if len(self.items) > 1 or self.stamp is None:
+            return False
+        key = self.items[0].content_key
+        holder = self.heads.get(loaded.keys[key].record_id or "")
+        return holder is not None and standing(holder, key, self.stamp.now) is Standing.LIVE
 
     async def _made(self, stamp: Stamp) -> tuple[tuple[Item, ...], Gap | None]:
         facets = [each.facet_at(stamp.now) for each in self.checked]

@@ -29,9 +29,9 @@ class RecordServiceStub:
     """Keeps records and every revision of them.
 
     Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
-    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
-    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
-    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). The id comes back in the
+    trailing metadata, and in the ErrorInfo of a refusal. Tokens for other services (`x-events-authorization`,
+    `x-knowledge-authorization`) are refused.
 
     Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
     the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry
@@ -142,9 +142,9 @@ class RecordServiceServicer:
     """Keeps records and every revision of them.
 
     Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
-    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
-    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
-    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). The id comes back in the
+    trailing metadata, and in the ErrorInfo of a refusal. Tokens for other services (`x-events-authorization`,
+    `x-knowledge-authorization`) are refused.
 
     Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
     the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry
@@ -381,9 +381,9 @@ class RecordService:
     """Keeps records and every revision of them.
 
     Metadata of every call: `authorization: Bearer <token>` exactly once; `x-tenant` at most once; `x-request-id`, 1-128
-    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). A reply returns the id in
-    its initial metadata, a refusal in its trailing metadata and in its ErrorInfo. Tokens for other services
-    (`x-events-authorization`, `x-knowledge-authorization`) are refused.
+    ASCII letters, digits, `. _ : -` (one is made where it is absent, repeated or malformed). The id comes back in the
+    trailing metadata, and in the ErrorInfo of a refusal. Tokens for other services (`x-events-authorization`,
+    `x-knowledge-authorization`) are refused.
 
     Permissions of every method: AccessPrivateKnowledge on the project or on the caller's tenant, and ReadRunSelection on
     the project itself. Both are asked from the Projects & Config owner twice in every call, and once more for the retry

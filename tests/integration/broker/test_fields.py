@@ -372,7 +372,7 @@ async def test_request_id_comes_back(stand: Stand, given: str) -> None:
         create: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method(CREATE))
         call = create(request(CREATE, project).SerializeToString(), metadata=says)
         await call
-        assert dict(await call.initial_metadata() or ())["x-request-id"] == given
+        assert dict(await call.trailing_metadata() or ())["x-request-id"] == given
         reply = await refused(channel, GET, request(GET, project), says)
     assert reply.info.metadata["request_id"] == dict(reply.trailers)["x-request-id"] == given
 

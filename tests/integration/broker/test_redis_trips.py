@@ -3,10 +3,8 @@
 The broker of these tests looks at its readiness once an hour, so that all that comes is of calls.
 """
 
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +15,8 @@ from providers.redis.scripts import FLAGGED, Script
 from tests.fixtures.broker import Stand
 from tests.fixtures.desk import Desk
 from tests.fixtures.memory import Memory
-from tests.fixtures.own_broker import Settings, own_broker
+from tests.fixtures.muting_proxy import in_thread
+from tests.fixtures.own_broker import UNHURRIED, Settings, own_broker
 from tests.fixtures.postgres import Database
 from tests.fixtures.record_calls import (
     BATCH,
@@ -37,36 +36,12 @@ from tests.fixtures.record_calls import (
 )
 from tests.fixtures.redis_memory import RedisMemory
 from tests.fixtures.redis_proxy import RedisProxy
-from tests.fixtures.service_thread import ServerThread
 
 pytestmark = pytest.mark.memories("redis", "valkey")
 
-UNHURRIED: Final = """
-import broker.readiness
-broker.readiness.LOOK_SECONDS = 3600.0
-from broker.__main__ import main
-main()
-"""
 RIDES_ALONG: Final = {b"CONFIG", b"ACL"}
 """What is asked in the same trip as a script: settings; of a write, what a restart leaves out."""
 NAMES: Final = {loaded.digest.encode(): script for script, loaded in FLAGGED.items()}
-
-
-@contextmanager
-def counting(memory: RedisMemory) -> Iterator[RedisProxy]:
-    """Run a proxy that counts, in a thread of its own."""
-    proxy = memory.backend.proxy()
-
-    @asynccontextmanager
-    async def serving() -> AsyncIterator[int]:
-        async with proxy.listening():
-            yield proxy.port
-
-    thread = ServerThread(serving)
-    try:
-        yield proxy
-    finally:
-        thread.stop()
 
 
 @dataclass
@@ -94,13 +69,12 @@ async def wire(
 ) -> AsyncIterator[Wire]:
     """A run that is pinned, on connections that are open."""
     assert isinstance(own_memory, RedisMemory)
-    with counting(own_memory) as proxy:
+    with in_thread(own_memory.backend.proxy()) as proxy:
 
         def through(settings: Settings) -> None:
             settings["providers"][0]["options"]["endpoint"] = proxy.endpoint
 
-        command = (sys.executable, "-c", UNHURRIED)
-        with own_broker(stand, tmp_path, postgres_database, through, command, own_memory) as own:
+        with own_broker(stand, tmp_path, postgres_database, through, UNHURRIED, own_memory) as own:
             async with own.channel() as channel:
                 desk = Desk(own, channel, own.project())
                 await desk.made()

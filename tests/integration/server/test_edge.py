@@ -39,7 +39,8 @@ async def test_a_reply_carries_the_request_id_and_the_caller_reaches_the_use_cas
     async with running() as edge:
         call = edge.stub.GetRecord(GET, metadata=(*AUTHORIZED, ("x-request-id", "mine-1")))
         assert (await call).record.record_id == "r-1"
-        assert dict(await call.initial_metadata()) == {"x-request-id": "mine-1"}
+        assert dict(await call.trailing_metadata()) == {"x-request-id": "mine-1"}
+        assert not await call.initial_metadata()
         ((seen, request),) = edge.records.calls
         assert (seen.request_id, seen.caller.bearer) == ("mine-1", BEARER)
         assert request.record_id == "r-1"

@@ -21,6 +21,7 @@ class FakeContext:
         self.metadata = metadata
         self.remaining = remaining
         self.initial: Any = None
+        self.trailing: Any = None
         self.aborted: tuple[grpc.StatusCode, str, dict[str, Any]] | None = None
 
     def invocation_metadata(self) -> Any:
@@ -28,6 +29,9 @@ class FakeContext:
 
     def time_remaining(self) -> float | None:
         return self.remaining
+
+    def set_trailing_metadata(self, trailing_metadata: Any) -> None:
+        self.trailing = trailing_metadata
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         self.initial = initial_metadata

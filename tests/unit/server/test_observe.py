@@ -21,7 +21,8 @@ from tests.unit.server.calls import AbortedError, FakeContext, answer, exchange
 async def test_a_well_formed_request_id_is_kept(given: str) -> None:
     context = FakeContext(("x-request-id", given))
     assert await RequestIds()(answer, exchange(context)) == b"reply"
-    assert context.initial == (("x-request-id", given),)
+    assert context.trailing == (("x-request-id", given),)
+    assert context.initial is None
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ async def test_any_other_request_id_is_replaced(metadata: tuple[tuple[str, str],
     first, second = FakeContext(*metadata), FakeContext(*metadata)
     for context in (first, second):
         await RequestIds()(answer, exchange(context))
-    made = {context.initial[0][1] for context in (first, second)}
+    made = {context.trailing[0][1] for context in (first, second)}
     assert len(made) == 2
     assert all(len(value) == 36 and value[14] == "7" for value in made)
 
