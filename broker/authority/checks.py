@@ -89,7 +89,8 @@ class OwnerAuthority:
             AuthorityUnavailableError: retryable.
             DeadlineExceededError: the call's time ran out.
         """
-        answer, context = await self._ask(call, scope, need)
+        answer = await self._ask(call, scope, need)
+        context = read_context(answer)
         _agree(context, call)
         return _judged(answer, context, need, call, scope)
 
@@ -120,7 +121,11 @@ class OwnerAuthority:
             AuthorityChangedError: issuer, actor, tenant, bounds or purpose differ. Not retryable.
             RunSelectionChangedError: the selection differs in any field. Not retryable.
         """
-        answer, context = await self._ask(first.call, first.scope, need)
+        answer = await self._ask(first.call, first.scope, need)
+        if answer == first.answer:  # so is all that was read from it
+            judge_grants(first.grants, need)
+            return first
+        context = read_context(answer)
         _demand_same_caller(first, context)
         second = _judged(answer, context, need, first.call, first.scope)
         if not _same(first.selection, second.selection):
@@ -203,17 +208,12 @@ class OwnerAuthority:
         said = await self._pace.each(reader.read, answer.selections)
         return dict(zip(scope.run_ids, said, strict=True))
 
-    async def _ask(
-        self, call: Call, scope: RunScope | ProjectScope, need: Need
-    ) -> tuple[_Answer, Context]:
+    async def _ask(self, call: Call, scope: RunScope | ProjectScope, need: Need) -> _Answer:
         judge_token(call.caller, scope, need)
         permission = first_of(need)
-        answer: _Answer
         if isinstance(scope, RunScope):
-            answer = await self._owner.run_authority(call, scope, permission)
-        else:
-            answer = await self._owner.project_authority(call, scope, permission)
-        return answer, read_context(answer)
+            return await self._owner.run_authority(call, scope, permission)
+        return await self._owner.project_authority(call, scope, permission)
 
 
 def _rounds(project_id: str, run_ids: Sequence[str]) -> Iterator[list[ProjectScope]]:
@@ -257,6 +257,7 @@ def _judged(
         membership_revision=context.membership_revision,
         grants=grants,
         selection=selection,
+        answer=answer,
     )
 
 

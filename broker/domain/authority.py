@@ -1,7 +1,7 @@
 """What the owner's checked answer says, as the broker uses it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from broker.domain.call import Call, ProjectScope, RunScope
@@ -97,7 +97,8 @@ class Authorized:
 
     ``grants`` holds the permissions the caller has here, each with the grant that counts.
     ``selection`` is that of the same snapshot, or the refusal to give once permissions and fields
-    have been judged.
+    have been judged. ``answer`` is what the owner said, as it came: where check ② is told the very
+    same, nothing has to be read again.
     """
 
     call: Call
@@ -106,6 +107,7 @@ class Authorized:
     membership_revision: int
     grants: Mapping[Permission, Grant]
     selection: RunSelection | BrokerError
+    answer: object = field(default=None, repr=False, compare=False)
 
     @property
     def grants_write(self) -> bool:

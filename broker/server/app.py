@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection
 
 from broker.api.v1 import error_reason_pb2
 from broker.domain.paging import REPLY_BYTES_MAX
+from broker.server.generic import generic_only
 from broker.server.health import HealthServicer
 from broker.server.interceptors import EdgeInterceptor
 from broker.server.methods import METHODS, WIDE_S
@@ -78,20 +79,6 @@ class Listener:
     connection_age_s: float | None = None
 
 
-class _GenericOnly:
-    """Stands in for a server while services are added, and passes on generic handlers only.
-
-    gRPC's asyncio server waits on one future per registered method for every call that comes in,
-    so its cost grows with the number of methods. Generic handlers share one future.
-    """
-
-    def __init__(self, server: grpc.aio.Server) -> None:
-        self.add_generic_rpc_handlers = server.add_generic_rpc_handlers
-
-    def add_registered_method_handlers(self, _service: str, _handlers: object) -> None:
-        """Leave the method to the generic handler."""
-
-
 class EdgeServer:
     """Serves RPCs from ``start`` until ``drain``. Health says NOT_SERVING outside of ``ready``."""
 
@@ -114,7 +101,7 @@ class EdgeServer:
         self._interceptor = interceptor
         self._health = HealthServicer(names)
         self._server = grpc.aio.server(interceptors=[interceptor], options=_options(listener))
-        adder = cast("grpc.aio.Server", _GenericOnly(self._server))
+        adder = generic_only(self._server)
         for service in services:
             service.add(service.servicer, adder)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, adder)

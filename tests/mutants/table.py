@@ -94,24 +94,31 @@ MUTANTS = (
     Mutant(
         name="the second check gives the first answer",
         file="broker/authority/checks.py",
-        right="        answer, context = await self._ask(first.call, first.scope, need)\n",
+        right="        answer = await self._ask(first.call, first.scope, need)\n",
         wrong="""\
         if self is not None:
             return first
-        answer, context = await self._ask(first.call, first.scope, need)
+        answer = await self._ask(first.call, first.scope, need)
 """,
         tests=(CHECKS,),
     ),
     Mutant(
         name="answers of the owner are remembered",
         file="broker/authority/checks.py",
-        right="            answer = await self._owner.run_authority(call, scope, permission)\n",
+        right="            return await self._owner.run_authority(call, scope, permission)\n",
         wrong="""\
             kept = self.__dict__.setdefault("kept", {})
             if scope not in kept:
                 kept[scope] = await self._owner.run_authority(call, scope, permission)
-            answer = kept[scope]
+            return kept[scope]
 """,
+        tests=(CHECKS,),
+    ),
+    Mutant(
+        name="the same answer is not held against what is needed now",
+        file="broker/authority/checks.py",
+        right="            judge_grants(first.grants, need)\n            return first\n",
+        wrong="            return first\n",
         tests=(CHECKS,),
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from broker.devstack.owner.refusal import denied, unauthenticated
 Metadata = Iterable[tuple[str, str | bytes]]
 
 _LEEWAY_S = 30
+_VERIFIED_MAX = 1_024
 _REQUIRED = ["iss", "aud", "sub", "iat", "exp"]
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,256}", re.ASCII)
 
@@ -50,16 +52,38 @@ def is_identifier(value: str) -> bool:
     return _IDENTIFIER.fullmatch(value) is not None
 
 
-def identify(
-    metadata: Metadata, keys: Mapping[str, jwt.PyJWK], issuer: str = tokens.ISSUER
-) -> Identity:
-    """Returns who calls, by a token of ``issuer``.
+class Verifier:
+    """Verifies tokens of one issuer. What verified is not verified again while the keys stay."""
+
+    def __init__(self, issuer: str = tokens.ISSUER) -> None:
+        """Begins with nothing verified."""
+        self._issuer = issuer
+        self._keys: Mapping[str, jwt.PyJWK] = {}
+        self._verified: dict[str, dict[str, Any]] = {}
+
+    def claims(self, token: str, keys: Mapping[str, jwt.PyJWK]) -> dict[str, Any]:
+        """Returns the claims of a token.
+
+        Raises:
+            RefusalError: The token does not count, or not any more.
+        """
+        if keys is not self._keys or len(self._verified) >= _VERIFIED_MAX:
+            self._keys = keys
+            self._verified.clear()
+        known = self._verified.get(token)
+        if known is None or known["exp"] + _LEEWAY_S <= time.time():
+            known = self._verified[token] = _verified(token, keys, self._issuer)
+        return known
+
+
+def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK], verifier: Verifier) -> Identity:
+    """Returns who calls.
 
     Raises:
         RefusalError: The token does not count, or ``x-tenant`` is malformed.
     """
     entries = [(name.lower(), value) for name, value in metadata]
-    claims = _verified(_bearer(entries), keys, issuer)
+    claims = verifier.claims(_bearer(entries), keys)
     project, run = _claim(claims, tokens.PROJECT_CLAIM), _claim(claims, tokens.RUN_CLAIM)
     if run is not None and project is None:
         raise unauthenticated("the token is bound to a run without a project")

@@ -9,6 +9,7 @@ import grpc
 
 from broker.devstack.owner.servicer import RUN_IDS_MAX, ProjectsConfigServicer
 from broker.owners.v1 import projects_config_service_pb2_grpc as pb_grpc
+from broker.server.generic import generic_only
 
 HOST = "127.0.0.1"
 ANSWER_BYTES_MAX = 256 * 1024 + RUN_IDS_MAX * 4 * 1024
@@ -60,7 +61,7 @@ class OwnerServer:
             RuntimeError: The port is taken.
         """
         server = grpc.aio.server(options=_OPTIONS)
-        pb_grpc.add_ProjectsConfigServiceServicer_to_server(self.servicer, server)
+        pb_grpc.add_ProjectsConfigServiceServicer_to_server(self.servicer, generic_only(server))
         if self._credentials is None:
             self._port = server.add_insecure_port(self.address)
         else:

@@ -42,7 +42,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         self.calls: Counter[str] = Counter()
         self._document = WatchedFile(document_file, document.parse)
         self._keys = WatchedFile(jwks_file, identity.read_keys)
-        self._issuer = issuer
+        self._verifier = identity.Verifier(issuer)
 
     async def GetRunAuthority(
         self, request: pb.GetRunAuthorityRequest, context: Context
@@ -105,7 +105,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
 
     def _caller(self, context: Context) -> tuple[Document, Caller]:
         keys, now = self._keys.current(), self._document.current()
-        who = identity.identify(context.invocation_metadata() or (), keys, self._issuer)
+        who = identity.identify(context.invocation_metadata() or (), keys, self._verifier)
         return now, rules.enter_tenant(now, who)
 
     def _enter(self, context: Context, project_id: str) -> _Project:

@@ -224,6 +224,16 @@ async def test_recheck_may_need_more() -> None:
     assert refused.value.metadata == {"permission": "WriteProjects"}
 
 
+async def test_the_same_answer_is_held_against_what_is_needed_now() -> None:
+    """004-16: what was not asked for at first, and is not held, is missing now."""
+    without = bent(lambda given: given.context.grants[0].permissions.pop(2))
+    authority = OwnerAuthority(ListedOwner([without, without]))
+    first = await authority.check(call_of(), SCOPE, KNOWLEDGE)
+    with pytest.raises(PermissionMissingError) as refused:
+        await authority.recheck(first, Need(KNOWLEDGE.permissions | {W}))
+    assert refused.value.metadata == {"permission": "WriteProjects"}
+
+
 def in_memory(name: str, value: object) -> Bend:
     return lambda given: setattr(given.selection.providers[1].candidates[0], name, value)
 

@@ -12,7 +12,8 @@ import jwt
 import pytest
 
 from broker.devstack import tokens
-from broker.devstack.owner.identity import read_keys
+from broker.devstack.owner.identity import Verifier, read_keys
+from broker.devstack.owner.refusal import RefusalError
 from broker.devstack.tokens import TokenIssuer
 
 
@@ -89,3 +90,28 @@ def test_rotation_keeps_old_tokens_unless_told_otherwise(issuer: TokenIssuer) ->
     with pytest.raises(KeyError):
         verify(issuer, new)
     assert verify(TokenIssuer(issuer.jwks_file.parent), issuer.mint("olga"))
+
+
+def test_a_token_that_verified_counts_until_it_ends(
+    issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is remembered of a signature outlives neither the token nor its key."""
+    keys, token, verifier = (
+        read_keys(issuer.jwks_file.read_bytes()),
+        issuer.mint("olga"),
+        Verifier(),
+    )
+    claims = verifier.claims(token, keys)
+    assert verifier.claims(token, keys) is claims
+    with pytest.raises(RefusalError):
+        verifier.claims(token, {})
+    assert verifier.claims(token, keys) == claims
+    monkeypatch.setattr("broker.devstack.owner.identity.time.time", lambda: claims["exp"] + 30.0)
+    monkeypatch.setattr("broker.devstack.owner.identity.jwt.decode", expired)
+    with pytest.raises(RefusalError, match="ExpiredSignatureError"):
+        verifier.claims(token, keys)
+
+
+def expired(*_: object, **_more: object) -> None:
+    """Find what every token is in time."""
+    raise jwt.ExpiredSignatureError

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.retrieval.irregular import BASES
+from broker.retrieval.segments import segments
 from broker.retrieval.spelling import plain
 from broker.retrieval.terms import distinct_terms, jaccard, query_terms, term_vector
 from broker.retrieval.tokens import terms
@@ -177,6 +178,13 @@ def test_terms_are_what_stores_keep(text: str) -> None:
     check_entry(RecallEntry(term_vector(title=text, content=text, tags=(text,), subject=text)))
     asked = query_terms(text)
     assert len(set(asked)) == len(asked) <= QUERY_TERMS_MAX
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(max_codepoint=127), max_size=40))
+def test_texts_of_ascii_are_cut_like_others(text: str) -> None:
+    """One more letter, that is not of ASCII, changes nothing of what stands before it."""
+    assert segments(f"{text} \u00e9") == [*segments(text), "\u00e9"]
 
 
 @settings(deadline=None)
