@@ -2,7 +2,7 @@
 
 from providers.marker import check_marker
 from providers.model import ResourceIdentity
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record
 from providers.postgres.statements import CANDIDATES, MARKER
 from providers.requests import Candidates, CandidatesRequest
@@ -12,7 +12,7 @@ _TRUNCATED, _CREATE_TIME, _SNAPSHOT = 2, 3, 4
 
 
 async def candidates(
-    link: Link, resource: ResourceIdentity, request: CandidatesRequest
+    link: Connection, resource: ResourceIdentity, request: CandidatesRequest
 ) -> Candidates:
     """See ``IMemoryProvider.candidates``."""
     project = request.project

@@ -14,7 +14,7 @@ from providers.folding import search_text
 from providers.marker import check_marker
 from providers.model import Kind, ResourceIdentity, Revision, WriteSet
 from providers.postgres import errors
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.entries import entry_columns, filter_columns
 from providers.postgres.rows import (
     effect_columns,
@@ -61,7 +61,7 @@ async def commit(
 
 
 async def _attempts(
-    link: Link,
+    link: Connection,
     resource: ResourceIdentity,
     write_set: WriteSet,
     given: tuple[object, ...],
@@ -88,7 +88,7 @@ async def _attempts(
 
 
 async def _classify(
-    link: Link, resource: ResourceIdentity, write_set: WriteSet
+    link: Connection, resource: ResourceIdentity, write_set: WriteSet
 ) -> CommitOutcome | None:
     project = write_set.project
     key = write_set.receipt.key

@@ -1,4 +1,4 @@
-"""The pool: opened by the first call, bounded in time, and free of connections in doubt (G-8)."""
+"""Connections: opened by the first call, bounded in time, and gone when in doubt (G-8)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -6,25 +6,19 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
-from asyncpg.pool import PoolConnectionProxy
 
-from providers.errors import ProviderClosedError, ProviderError
+from providers.errors import ProviderError
+from providers.lending import Lender
 from providers.postgres.options import PostgresOptions
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-Link: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
-Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Warm: TypeAlias = Callable[[Connection], Coroutine[Any, Any, None]]
 
 # Seconds for the server to confirm that it dropped a statement nobody waits for any more.
 _GRACE = 1.0
 # Seconds that calls under way may take when the provider closes.
 _CLOSE = 2.0
-
-
-async def _keep(_: object) -> None:
-    """Leave a returned connection as it is: no call changes session state."""
 
 
 class Connections:
@@ -39,17 +33,25 @@ class Connections:
         """
         self._options = options
         self._warm = warm
-        self._pool: Pool | None = None
-        self._opening = asyncio.Lock()
-        self._closed = False
+        self._lender: Lender[Connection] = Lender(
+            most=options.pool_size,
+            ready=options.pool_ready,
+            connect=self._open,
+            is_sound=_is_open,
+            leave=self._leave,
+        )
         self._leaving: set[asyncio.Task[None]] = set()
 
     @property
     def is_closed(self) -> bool:
         """Whether ``close`` was called."""
-        return self._closed
+        return self._lender.is_closed
 
-    async def run(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:
+    def check_open(self) -> None:
+        """Raise ProviderClosedError after ``close`` (G-9)."""
+        self._lender.check_open()
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]], *, timeout: float) -> T:
         """Run ``work`` on a connection of its own, waiting for one included.
 
         A call that did not end by itself costs its connection: nothing can be said of its state.
@@ -59,26 +61,20 @@ class Connections:
             TimeoutError: The time ran out.
             Exception: What the driver or ``work`` raised.
         """
-        self.check_open()
-        pool = self._pool
-        link: Link | None = None
-        try:
-            async with asyncio.timeout(timeout):
-                pool = pool or await self._open()
-                link = await pool.acquire()
-                return await work(link)
-        except (asyncpg.PostgresError, ProviderError):
-            raise
-        except BaseException as error:
-            if link is not None:
-                self._leave(link)
-                link = None
-            elif self._closed and isinstance(error, asyncpg.InterfaceError):
-                raise ProviderClosedError("the provider was closed") from error
-            raise
-        finally:
-            if pool is not None and link is not None:
-                await pool.release(link)
+        lender = self._lender
+        lender.check_open()
+        async with asyncio.timeout(timeout):
+            link = await lender.take()
+            try:
+                answer = await work(link)
+            except (asyncpg.PostgresError, ProviderError):
+                lender.give(link)
+                raise
+            except BaseException:
+                lender.drop(link)
+                raise
+            lender.give(link)
+            return answer
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Connection]:
@@ -92,38 +88,23 @@ class Connections:
 
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
-        self._closed = True
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            try:
-                async with asyncio.timeout(_CLOSE):
-                    await pool.close()
-            except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-                pool.terminate()
+        self._lender.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE):
+                await self._lender.returned()
+        for link in self._lender.used:
+            link.terminate()
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=_GRACE)
 
-    def check_open(self) -> None:
-        """Raise ProviderClosedError after ``close`` (G-9)."""
-        if self._closed:
-            raise ProviderClosedError("the provider was closed")
-
-    async def _open(self) -> Pool:
-        async with self._opening:
-            if self._pool is None:
-                pool: Pool = await asyncpg.create_pool(
-                    init=self._warm,
-                    reset=_keep,
-                    min_size=self._options.pool_ready,
-                    init_size=self._options.pool_ready,
-                    max_size=self._options.pool_size,
-                    **self._arguments(),
-                )
-                if self._closed:
-                    pool.terminate()
-                self.check_open()
-                self._pool = pool
-            return self._pool
+    async def _open(self) -> Connection:
+        link: Connection = await asyncpg.connect(**self._arguments())
+        try:
+            await self._warm(link)
+        except BaseException:
+            link.terminate()
+            raise
+        return link
 
     def _arguments(self) -> dict[str, Any]:
         options = self._options
@@ -148,14 +129,18 @@ class Connections:
             },
         }
 
-    def _leave(self, link: Link) -> None:
+    def _leave(self, link: Connection) -> None:
         """Ask the server to drop the statement, then close; never wait for it here."""
         task = asyncio.get_running_loop().create_task(_close(link))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
 
-async def _close(link: Link) -> None:
+async def _is_open(link: Connection) -> bool:
+    return not link.is_closed()
+
+
+async def _close(link: Connection) -> None:
     # Whatever happens on the way, the driver drops the connection in the end.
     with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await link.close(timeout=_GRACE)

@@ -25,7 +25,7 @@ from providers.deliveries import (
 from providers.documents import to_effect
 from providers.errors import StoredDataInvalidError
 from providers.model import ProjectKey, ResourceIdentity
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.reader import BIGGEST, findable
 from providers.postgres.sending import marked, send
 from providers.postgres.statements import (
@@ -102,7 +102,9 @@ class Writer:
 # -------------------- reads
 
 
-async def effect(link: Link, resource: ResourceIdentity, request: EffectRequest) -> EffectFound:
+async def effect(
+    link: Connection, resource: ResourceIdentity, request: EffectRequest
+) -> EffectFound:
     """See ``IMemoryProvider.effect``."""
     project = request.project
     names = (project.tenant_id, project.project_id, request.receipt_id, request.run_id)
@@ -111,7 +113,7 @@ async def effect(link: Link, resource: ResourceIdentity, request: EffectRequest)
 
 
 async def pending_effects(
-    link: Link, resource: ResourceIdentity, request: PendingEffectsRequest
+    link: Connection, resource: ResourceIdentity, request: PendingEffectsRequest
 ) -> PendingEffects:
     """See ``IMemoryProvider.pending_effects``."""
     project = request.project
@@ -128,7 +130,7 @@ async def pending_effects(
 
 
 async def unscoped_effect(
-    link: Link, resource: ResourceIdentity, request: UnscopedEffectRequest
+    link: Connection, resource: ResourceIdentity, request: UnscopedEffectRequest
 ) -> UnscopedEffectFound:
     """See ``UnscopedEffects``."""
     names = (request.tenant_id, request.receipt_id, request.issuer, request.subject)

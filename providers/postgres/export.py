@@ -11,7 +11,7 @@ from providers.errors import StoredDataInvalidError
 from providers.exports import Export, ExportRequest, KeyQuery, KeysFound, Limit
 from providers.marker import check_marker
 from providers.model import Record, ResourceIdentity, Revision, Tombstone
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.reader import all_findable, findable
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record, to_revision
 from providers.postgres.statements import EXPORT_AGENT, EXPORT_NAMED, TOMBSTONES
@@ -21,7 +21,7 @@ _LIMIT_MAX = 2**62
 _HEAD, _IS_HEAD, _CREATE_TIME, _SNAPSHOT = 5, 6, 7, 8
 
 
-async def export(link: Link, resource: ResourceIdentity, request: ExportRequest) -> Export:
+async def export(link: Connection, resource: ResourceIdentity, request: ExportRequest) -> Export:
     """See ``IMemoryProvider.export``."""
     project = request.project
     given: list[object] = [
@@ -46,7 +46,7 @@ async def export(link: Link, resource: ResourceIdentity, request: ExportRequest)
     return Export(tuple(chains))
 
 
-async def tombstones(link: Link, resource: ResourceIdentity, request: KeyQuery) -> KeysFound:
+async def tombstones(link: Connection, resource: ResourceIdentity, request: KeyQuery) -> KeysFound:
     """See ``IMemoryProvider.tombstones``."""
     project = request.project
     rows = await link.fetch(

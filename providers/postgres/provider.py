@@ -24,7 +24,7 @@ from providers.model import ResourceIdentity, WriteSet
 from providers.postgres import commit as writer
 from providers.postgres import delivery, errors, export, reader, recall
 from providers.postgres.candidates import candidates
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
 from providers.postgres.search import search
@@ -169,7 +169,7 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
         work = partial(delivery.unscoped_effect, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
 
-    async def _read(self, work: Callable[[Link], Awaitable[T]], *, timeout: float) -> T:
+    async def _read(self, work: Callable[[Connection], Awaitable[T]], *, timeout: float) -> T:
         try:
             return await self._connections.run(work, timeout=timeout)
         except errors.DRIVER as error:

@@ -8,7 +8,7 @@ from providers.counters import GRAPH, TRANSFER, stream
 from providers.errors import StoredDataInvalidError
 from providers.marker import check_marker
 from providers.model import ReceiptKey, Record, ResourceIdentity, Revision, RevisionRef
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.rows import (
     SNAPSHOT_WIDTH,
     to_chain,
@@ -28,14 +28,14 @@ _ONCE_WIDTH = 8
 _PAGE_WIDTH = 5
 
 
-async def ready(link: Link, resource: ResourceIdentity) -> None:
+async def ready(link: Connection, resource: ResourceIdentity) -> None:
     """See ``IMemoryProvider.ready``."""
     row = await link.fetchrow(MARKER)
     found = (None, None) if row is None else (row["resource_id"], row["generation"])
     check_marker(resource, *found)
 
 
-async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> Loaded:
+async def load(link: Connection, resource: ResourceIdentity, request: LoadRequest) -> Loaded:
     """See ``IMemoryProvider.load``."""
     receipt = request.receipt or ReceiptKey("", "")
     rows = await link.fetch(
@@ -59,7 +59,7 @@ async def load(link: Link, resource: ResourceIdentity, request: LoadRequest) -> 
 
 
 async def revisions(
-    link: Link, resource: ResourceIdentity, request: RevisionsRequest
+    link: Connection, resource: ResourceIdentity, request: RevisionsRequest
 ) -> RevisionsPage:
     """See ``IMemoryProvider.revisions``."""
     rows = await link.fetch(

@@ -10,7 +10,7 @@ from providers.eligibility import SENSITIVITIES, TIERS
 from providers.errors import CapabilityMissingError, StoredDataInvalidError
 from providers.folding import folded
 from providers.model import ResourceIdentity
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.entries import entry_columns, to_numbers
 from providers.postgres.reader import all_findable, findable
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_json, to_record
@@ -45,7 +45,7 @@ _TAGGED_HEAD = 4
 _UNINDEXED_HEAD = 3
 
 
-async def recall(link: Link, resource: ResourceIdentity, request: RecallRequest) -> Recalled:
+async def recall(link: Connection, resource: ResourceIdentity, request: RecallRequest) -> Recalled:
     """See ``IMemoryProvider.recall``."""
     given = (
         *_filters(request.eligible),
@@ -66,7 +66,9 @@ async def recall(link: Link, resource: ResourceIdentity, request: RecallRequest)
     return _recalled(marked(resource, row))
 
 
-async def tagged(link: Link, resource: ResourceIdentity, request: TaggedRequest) -> SearchPage:
+async def tagged(
+    link: Connection, resource: ResourceIdentity, request: TaggedRequest
+) -> SearchPage:
     """See ``IMemoryProvider.tagged``."""
     rows = await link.fetch(TAGGED, *_filters(request.eligible), request.limit + 1)
     marked(resource, rows[0] if rows else None)
@@ -78,7 +80,9 @@ async def tagged(link: Link, resource: ResourceIdentity, request: TaggedRequest)
     return SearchPage(records, more=rows[0]["more"])
 
 
-async def unindexed(link: Link, resource: ResourceIdentity, request: UnindexedRequest) -> Unindexed:
+async def unindexed(
+    link: Connection, resource: ResourceIdentity, request: UnindexedRequest
+) -> Unindexed:
     """See ``IMemoryProvider.unindexed``."""
     project, after, model = request.project, request.after or "", request.vector_model
     given = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from providers.folding import folded, search_tag
 from providers.marker import check_marker
 from providers.model import ResourceIdentity
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.rows import SNAPSHOT_WIDTH, to_record
 from providers.postgres.statements import (
     MARKER,
@@ -27,7 +27,9 @@ _TRIGRAM = re.compile("[a-z0-9]{3}")
 _TRIGRAM_OF_TAG = re.compile("[a-z0-9]")
 
 
-async def search(link: Link, resource: ResourceIdentity, request: SearchRequest) -> SearchPage:
+async def search(
+    link: Connection, resource: ResourceIdentity, request: SearchRequest
+) -> SearchPage:
     """See ``IMemoryProvider.search``."""
     if not all(map(is_storable, _named(request))):
         marker = await link.fetchrow(MARKER)

@@ -6,7 +6,7 @@ from providers.errors import ResourceMismatchError
 from providers.marker import NO_MARKER, check_marker
 from providers.model import ResourceIdentity
 from providers.postgres import errors
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 
 
 def marked(resource: ResourceIdentity, row: asyncpg.Record | None) -> asyncpg.Record:
@@ -35,7 +35,7 @@ async def send(
     """
     in_doubt = False
 
-    async def work(link: Link) -> asyncpg.Record | None:
+    async def work(link: Connection) -> asyncpg.Record | None:
         nonlocal in_doubt
         try:
             in_doubt = True

@@ -101,7 +101,7 @@ class Calls:
 
     async def look(self, *, timeout: float) -> None:
         """Look at the server through a connection of its own, and return when it is fit."""
-        self.connections.check_open()
+        self.connections.lender.check_open()
         try:
             async with asyncio.timeout(timeout):
                 async with self.connections.fresh() as link:
@@ -115,22 +115,23 @@ class Calls:
         await self._bounded(self._ready, timeout)
 
     async def _bounded(self, work: Callable[[Link], Awaitable[T]], timeout: float) -> T:
-        self.connections.check_open()
+        lender = self.connections.lender
+        lender.check_open()
         try:
             async with asyncio.timeout(timeout):
-                link = await self.connections.take()
+                link = await lender.take()
                 try:
                     answer = await work(link)
                 except ProviderError:
-                    self.connections.give(link)
+                    lender.give(link)
                     raise
                 except BaseException:
-                    self.connections.drop(link)
+                    lender.drop(link)
                     raise
-                self.connections.give(link)
+                lender.give(link)
                 return answer
         except errors.DRIVER as error:
-            self.connections.check_open()
+            lender.check_open()
             raise errors.translate(error) from errors.bare(error)
 
     async def _warm(self, link: Link) -> None:

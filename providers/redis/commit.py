@@ -31,7 +31,7 @@ _NUL = b"\\u0000"
 
 async def commit(calls: Calls, write_set: WriteSet, timeout: float) -> CommitOutcome:
     """See ``IMemoryProvider.commit``."""
-    calls.connections.check_open()
+    calls.connections.lender.check_open()
     call = encode(write_set)
     verdict, *met = await calls.write(call, timeout=timeout)
     if verdict == b"applied":

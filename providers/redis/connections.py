@@ -1,4 +1,4 @@
-"""The pool: opened by the first call, bounded in time, and free of connections in doubt (G-8).
+"""Connections: opened by the first call, bounded in time, and gone when in doubt (G-8).
 
 The driver's connections are used as they are: its own pools and clients send again what failed, and
 nothing here may be sent twice without the caller's knowledge (C-9).
@@ -19,7 +19,8 @@ from redis.exceptions import ConnectionError as DriverConnectionError
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from providers.errors import NegotiationRefusedError, ProviderClosedError
+from providers.errors import NegotiationRefusedError
+from providers.lending import Lender
 from providers.redis.errors import DRIVER, code_of
 from providers.redis.options import RedisOptions
 from providers.redis.scripts import FLAGGED, PLAIN, Loaded, Script
@@ -129,7 +130,7 @@ class Link:
 
 
 class Connections:
-    """Lends connections to one call each, first come first served."""
+    """Opens connections, and lends them to one call each."""
 
     def __init__(self, options: RedisOptions, warm: Warm) -> None:
         """Keep what is needed to connect; nothing is opened.
@@ -141,54 +142,14 @@ class Connections:
         self._options = options
         self._warm = warm
         self._tls = options.tls()
-        self._places = asyncio.Semaphore(options.pool_size)
-        self._idle: list[Link] = []
-        self._used: set[Link] = set()
-        self._opening = asyncio.Lock()
-        self._opened = False
-        self._closed = False
+        self.lender: Lender[Link] = Lender(
+            most=options.pool_size,
+            ready=options.pool_ready,
+            connect=self.open,
+            is_sound=_is_quiet,
+            leave=self._leave,
+        )
         self._leaving: set[asyncio.Task[None]] = set()
-
-    def check_open(self) -> None:
-        """Raise ProviderClosedError after ``close`` (G-9)."""
-        if self._closed:
-            raise ProviderClosedError("the provider was closed")
-
-    async def take(self) -> Link:
-        """Return a connection that nobody else uses; ``give`` it back, or ``drop`` it.
-
-        Raises:
-            ProviderClosedError: ``close`` was called. Not retryable.
-            NegotiationRefusedError: The server is of a version or a sort that is refused.
-            RedisError, OSError: It cannot be reached, or lets nobody in.
-        """
-        await self._places.acquire()
-        try:
-            self.check_open()
-            if not self._opened:
-                await self._open_first()
-            link = await self._free() or await self.open()
-        except BaseException:
-            self._places.release()
-            raise
-        if self._closed:
-            self._places.release()
-            self._leave(link)
-            self.check_open()
-        self._used.add(link)
-        return link
-
-    def give(self, link: Link) -> None:
-        """Take a connection back on which nothing is under way."""
-        self._used.discard(link)
-        self._places.release()
-        self._keep(link)
-
-    def drop(self, link: Link) -> None:
-        """Close a connection of which nobody knows what is under way; never wait for it here."""
-        self._used.discard(link)
-        self._places.release()
-        self._leave(link)
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Link]:
@@ -228,43 +189,11 @@ class Connections:
 
     async def close(self) -> None:
         """Close all connections, within seconds even when the server does not answer."""
-        self._closed = True
-        for link in (*self._idle, *self._used):
+        self.lender.close()
+        for link in self.lender.used:
             self._leave(link)
-        self._idle.clear()
         if self._leaving:
             await asyncio.wait(self._leaving)
-
-    async def _free(self) -> Link | None:
-        """Return an idle connection that the server has not closed meanwhile."""
-        while self._idle:
-            link = self._idle.pop()
-            if await link.connection.is_quiet():
-                return link
-            self._leave(link)
-        return None
-
-    async def _open_first(self) -> None:
-        """Open as many connections as are to be ready, once; one that opens will do."""
-        async with self._opening:
-            if self._opened:
-                return
-            wanted = (self._add() for _ in range(self._options.pool_ready - len(self._idle)))
-            told = await asyncio.gather(*wanted, return_exceptions=True)
-            self.check_open()
-            if not self._idle:
-                raise next(each for each in told if each is not None)
-            self._opened = True
-
-    async def _add(self) -> None:
-        # At once, so that one that is open is not lost when the caller gives up meanwhile.
-        self._keep(await self.open())
-
-    def _keep(self, link: Link) -> None:
-        if self._closed:
-            self._leave(link)
-        else:
-            self._idle.append(link)
 
     def _connection(self) -> Connection:
         options = self._options
@@ -289,6 +218,11 @@ class Connections:
         task = asyncio.get_running_loop().create_task(_close(link.connection))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+
+
+async def _is_quiet(link: Link) -> bool:
+    """Tell whether the server has not closed an idle connection meanwhile."""
+    return await link.connection.is_quiet()
 
 
 async def _close(connection: Connection) -> None:

@@ -61,7 +61,7 @@ async def acknowledge(
 
 async def release(calls: Calls, request: LeaseRequest, code: str, timeout: float) -> bool:
     """See ``IMemoryProvider.release``."""
-    calls.connections.check_open()
+    calls.connections.lender.check_open()
     check_code(code)
     asked = _named(request.receipt_id, request.run_id) | {
         "action": "release",

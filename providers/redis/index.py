@@ -32,7 +32,7 @@ async def unindexed(calls: Calls, request: UnindexedRequest, timeout: float) -> 
 
 async def index(calls: Calls, request: IndexRequest, timeout: float) -> int:
     """See ``IMemoryProvider.index``."""
-    calls.connections.check_open()
+    calls.connections.lender.check_open()
     clock = asyncio.get_running_loop().time
     deadline = clock() + timeout
     for each in request.entries:

@@ -11,7 +11,7 @@ import asyncpg
 from broker.retrieval.terms import query_terms
 from providers.model import ResourceIdentity
 from providers.postgres import commit, reader, recall
-from providers.postgres.connections import Connections, Link, Pool
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.statements import COMMIT, warm
 from providers.recall import Eligible, RecallRequest
 from providers.requests import LoadRequest
@@ -21,7 +21,7 @@ from tests.bench.stand import BrokerStand
 from tests.bench.texts import AGENT, query
 
 Statement = tuple[str, Sequence[object]]
-Work = Callable[[Link, ResourceIdentity], Awaitable[object]]
+Work = Callable[[Connection, ResourceIdentity], Awaitable[object]]
 
 
 class HeardError(Exception):
@@ -88,7 +88,7 @@ class SqlCase:
     stand: BrokerStand
     ask: Ask
     filled: str = ""
-    _pool: "Pool | None" = None
+    _pool: "asyncpg.Pool[asyncpg.Record] | None" = None
     _ids: Sequence[str] = ()
 
     async def start(self) -> None:
@@ -128,4 +128,4 @@ class SqlCase:
 
 
 async def _keep(_: object) -> None:
-    """Leave a returned connection as it is, as the adapter does."""
+    """Leave a returned connection as it is: what the driver's pool does else takes a round trip."""

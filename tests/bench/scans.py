@@ -17,7 +17,7 @@ from providers.conformance import specimens
 from providers.exports import ExportRequest
 from providers.model import ReceiptKey, Record, ResourceIdentity, WriteSet
 from providers.postgres import candidates, commit, export, reader, recall, search
-from providers.postgres.connections import Connections, Link
+from providers.postgres.connections import Connection, Connections
 from providers.postgres.options import PostgresOptions
 from providers.postgres.statements import COMMIT, warm
 from providers.recall import Eligible, RecallRequest
@@ -76,7 +76,7 @@ async def scans(options: PostgresOptions, name: str, record: Record) -> list[Sca
         await connections.close()
 
 
-async def _looked_at(link: Link, *, call: str, asked: Statement) -> Scan:
+async def _looked_at(link: Connection, *, call: str, asked: Statement) -> Scan:
     statement, given = asked
     literals = ", ".join(map(_literal, given))
     await link.execute(f"PREPARE looked_at AS {statement}")

@@ -220,15 +220,15 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     Mutant(
         name="a connection to Redis in doubt is lent again",
         file=CALLS,
-        right="                    self.connections.drop(link)\n",
-        wrong="                    self.connections.give(link)\n",
+        right="                    lender.drop(link)\n",
+        wrong="                    lender.give(link)\n",
         tests=(f"{HERE}test_redis_interruptions.py::test_200_short_deadlines_on_a_pool_of_two",),
     ),
     Mutant(
         name="the end of an idle connection to Redis is not looked for",
         file=CONNECTIONS,
-        right="            if await link.connection.is_quiet():\n",
-        wrong="            if link.connection.is_connected:\n",
+        right="    return await link.connection.is_quiet()\n",
+        wrong="    return link.connection.is_connected\n",
         tests=(f"{HERE}test_redis_interruptions.py::test_the_call_after_a_restart_is_answered",),
     ),
     Mutant(
@@ -243,9 +243,9 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     ),
     Mutant(
         name="a connection to Redis is opened for every call",
-        file=CONNECTIONS,
-        right="            link = await self._free() or await self.open()\n",
-        wrong="            link = await self.open()\n",
+        file="providers/lending.py",
+        right="            link = await self._free() or await self._connect()\n",
+        wrong="            link = await self._connect()\n",
         tests=(f"{HERE}test_redis_interruptions.py::test_a_crowd_opens_one_pool",),
     ),
     Mutant(

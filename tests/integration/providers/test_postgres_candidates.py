@@ -13,7 +13,7 @@ import pytest
 from providers.conformance.steps import candidates, names
 from providers.migration import migrate
 from providers.model import ProjectKey
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.migrations import TREE
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.postgres.resource import init_resource
@@ -91,7 +91,7 @@ async def looked_at(database: Database, limit: int) -> Counter[str]:
     """Return how many rows of ``records`` each index brought, given up or not."""
     provider = PostgresMemoryProvider(database.options())
 
-    async def explain(link: Link) -> str:
+    async def explain(link: Connection) -> str:
         await link.execute(f"PREPARE choosing AS {CANDIDATES}")
         plan: str = await link.fetchval(
             "EXPLAIN (ANALYZE, FORMAT JSON)"

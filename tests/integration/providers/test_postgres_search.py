@@ -13,7 +13,7 @@ import pytest
 from providers.conformance import specimens
 from providers.model import Kind, ProjectKey
 from providers.postgres import search
-from providers.postgres.connections import Link
+from providers.postgres.connections import Connection
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.postgres.statements import WALK
 from providers.requests import Committed, SearchPosition, SearchRequest
@@ -81,7 +81,7 @@ async def steps(database: Database, request: SearchRequest) -> list[Step]:
     provider = PostgresMemoryProvider(database.options())
     statement, arguments = search._query(request)
 
-    async def explain(link: Link) -> str:
+    async def explain(link: Connection) -> str:
         given = ", ".join(map(_literal, arguments))
         await link.execute(f"PREPARE searching AS {statement}")
         plan: str = await link.fetchval(

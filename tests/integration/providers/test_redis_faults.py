@@ -239,7 +239,7 @@ async def test_a_server_that_refuses_to_write(
     assert await provider.commit(specimens.create(PROJECT, record), timeout=SECONDS) == Committed()
     token = await leased(provider, PROJECT, effect)
     before = audit(redis_backend, PROJECT)
-    links = list(provider._calls.connections._idle)
+    links = list(provider._calls.connections.lender.idle)
     with STATES[state](redis_backend.server):
         calls: tuple[Callable[[], Awaitable[object]], ...] = (
             lambda: provider.commit(write, timeout=SECONDS),
@@ -255,7 +255,7 @@ async def test_a_server_that_refuses_to_write(
             with pytest.raises(wanted):
                 await provider.load(READ, timeout=SECONDS)
     assert audit(redis_backend, PROJECT) == before
-    assert provider._calls.connections._idle == links
+    assert provider._calls.connections.lender.idle == links
     assert await provider.commit(write, timeout=SECONDS) == Committed()
 
 

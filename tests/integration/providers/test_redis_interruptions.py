@@ -133,7 +133,7 @@ async def test_a_large_commit_cut_while_it_is_sent(
 
 def settings_length(provider: RedisMemoryProvider) -> int:
     """Return how many bytes follow a script that writes: what it cannot see for itself."""
-    (link,) = provider._calls.connections._idle
+    (link,) = provider._calls.connections.lender.idle
     following = [link.settings, *provider._calls._loading_questions(link)]
     return len(b"".join(link.connection.pack_commands(following)))
 
@@ -229,12 +229,12 @@ async def whole(backend: RedisBackend, provider: RedisMemoryProvider, size: int)
     loads = (provider.load(READ, timeout=SECONDS) for _ in range(10 * size))
     await asyncio.gather(*loads)
     connections = provider._calls.connections
-    assert connections._places._value == size
-    assert connections._used == set()
+    assert connections.lender._places._value == size
+    assert connections.lender.used == set()
     async with asyncio.timeout(SECONDS):
-        while clients(backend) > len(connections._idle):  # noqa: ASYNC110 - nobody tells
+        while clients(backend) > len(connections.lender.idle):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
-    assert clients(backend) == len(connections._idle) <= size
+    assert clients(backend) == len(connections.lender.idle) <= size
 
 
 def clients(backend: RedisBackend) -> int:
