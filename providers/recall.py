@@ -6,6 +6,7 @@ Clauses that govern them stand in ``interface.py``.
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from providers.entries import RecallEntry, Vector
 from providers.model import MemoryKind, OriginTier, ProjectKey, Record, Sensitivity
@@ -94,8 +95,7 @@ class RecallRequest:
             raise ValueError(f"nearest_max is 1-{NEAREST_MAX}")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A memory that holds a driving term.
 
     ``counts`` says how often it holds each term of the request, in their order; ``length`` is that
@@ -107,8 +107,7 @@ class Match:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """A memory with a vector of the same model, and the cosine of the two, -1.0 to 1.0."""
 
     record_id: str

@@ -14,7 +14,7 @@ from broker.domain.memories import Recollection
 from broker.retrieval.fitness import Fitness, Weights
 from broker.retrieval.neighbours import lent
 from broker.retrieval.repeats import Repetition, Said, Told
-from broker.retrieval.scoring import bm25, fused, ordered, ranks
+from broker.retrieval.scoring import bm25, fused, ordered, places
 from providers.folding import folded
 from providers.model import MemoryFacet, OriginTier, Record
 from providers.recall import Recalled
@@ -48,14 +48,15 @@ def shortlist(recalled: Recalled) -> Shortlist:
     words = bm25(recalled)
     similarities = {near.record_id: near.similarity for near in recalled.nearest}
     scores = fused(words, similarities)
-    best = ordered(scores)
+    by_words = ordered(words)
+    best = ordered(scores) if similarities else by_words
     rest = best[HEADS_MAX : HEADS_MAX + 1]
     return Shortlist(
         scores={record_id: scores[record_id] for record_id in best[:HEADS_MAX]},
         floor=scores[rest[0]] if rest else 0.0,
         similarities=similarities,
-        keyword_ranks=ranks(words),
-        vector_ranks=ranks(similarities),
+        keyword_ranks=places(by_words),
+        vector_ranks=places(ordered(similarities)),
     )
 
 

@@ -1,7 +1,7 @@
 """How well memories fit a query, by words and by vectors."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -67,6 +67,6 @@ def ordered(scores: Mapping[str, float]) -> list[str]:
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
 
 
-def ranks(scores: Mapping[str, float]) -> dict[str, int]:
-    """Return places from 1, in that order (R10)."""
-    return {record_id: place for place, record_id in enumerate(ordered(scores), 1)}
+def places(order: Sequence[str]) -> dict[str, int]:
+    """Return the places of an order, from 1 (R10)."""
+    return dict(zip(order, range(1, len(order) + 1), strict=True))

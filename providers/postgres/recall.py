@@ -170,22 +170,19 @@ def _like(pattern: str) -> str:
 
 
 def _recalled(row: asyncpg.Record) -> Recalled:
-    matches = zip(row["record_ids"] or (), row["counts"] or (), row["lengths"] or (), strict=True)
+    counts = [tuple(each) for each in row["counts"] or ()]
+    if any(None in each for each in counts):
+        raise StoredDataInvalidError("a stored entry has a term without its count")
+    found = zip(row["record_ids"] or (), counts, row["lengths"] or (), strict=True)
     near = zip(row["near_ids"] or (), row["likenesses"] or (), strict=True)
     return Recalled(
         documents=row["documents"],
         length_total=row["length_total"],
         frequencies=tuple(row["frequencies"] or ()),
         unindexed=row["unindexed"],
-        matches=tuple(_match(*each) for each in matches),
+        matches=tuple(map(Match._make, found)),
         nearest=tuple(Near(name, max(-1.0, min(1.0, likeness))) for name, likeness in near),
     )
-
-
-def _match(record_id: str, counts: list[int], length: int) -> Match:
-    if None in counts:
-        raise StoredDataInvalidError("a stored entry has a term without its count")
-    return Match(record_id, tuple(counts), length)
 
 
 # -------------------- entries that are built later

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import asyncpg
 
+from broker.retrieval.ranking import shortlist
 from broker.retrieval.terms import query_terms
 from providers.model import ResourceIdentity
 from providers.postgres import commit, reader, recall
@@ -51,31 +52,48 @@ async def statement_of(work: Work, resource: ResourceIdentity) -> Statement:
     raise RuntimeError("the adapter asked nothing")
 
 
-Ask = Callable[[ResourceIdentity, Sequence[str], int], Awaitable[Statement]]
-"""Gives the statement of a call, by its number, on a project with records of these ids."""
+@dataclass(frozen=True)
+class Place:
+    """Where a call is made: the resource, a connection to look there first, and what is there."""
+
+    resource: ResourceIdentity
+    link: Connection
+    ids: Sequence[str]
 
 
-async def commits(resource: ResourceIdentity, _: Sequence[str], __: int) -> Statement:
+Ask = Callable[[Place, int], Awaitable[Sequence[Statement]]]
+"""Gives the statements of a call, by its number, one after the other."""
+
+
+async def commits(place: Place, _: int) -> Sequence[Statement]:
     """Ask what the adapter commits for one ``CreateRecord``."""
-    return COMMIT, commit.encode(resource, created("write"))
+    return [(COMMIT, commit.encode(place.resource, created("write")))]
 
 
-async def loads(resource: ResourceIdentity, ids: Sequence[str], number: int) -> Statement:
+async def loads(place: Place, number: int) -> Sequence[Statement]:
     """Ask what the adapter reads for one ``GetRecord``."""
-    wanted = LoadRequest(project=project("read"), record_ids=(ids[number * 7 % len(ids)],))
-    return await statement_of(partial(reader.load, request=wanted), resource)
+    record_id = place.ids[number * 7 % len(place.ids)]
+    return [await _load(place, "read", (record_id,))]
 
 
-async def recalls(resource: ResourceIdentity, _: Sequence[str], number: int) -> Statement:
-    """Ask what the adapter reads first for one ``Recall``."""
+async def recalls(place: Place, number: int) -> Sequence[Statement]:
+    """Ask what the adapter reads for one ``Recall``: what words find, and the best heads of it."""
     eligible = Eligible(project=project("recall"), agent_id=AGENT, at=datetime.now(UTC))
     asked = RecallRequest(eligible=eligible, terms=query_terms(query(number)))
-    return await statement_of(partial(recall.recall, request=asked), resource)
+    work = partial(recall.recall, request=asked)
+    found = shortlist(await work(place.link, place.resource))
+    heads = await _load(place, "recall", tuple(found.scores))
+    return [await statement_of(work, place.resource), heads]
+
+
+async def _load(place: Place, name: str, record_ids: tuple[str, ...]) -> Statement:
+    wanted = LoadRequest(project=project(name), record_ids=record_ids)
+    return await statement_of(partial(reader.load, request=wanted), place.resource)
 
 
 @dataclass
 class SqlCase:
-    """One statement of the adapter straight through asyncpg, on connections like the adapter's.
+    """Statements of the adapter straight through asyncpg, on connections like the adapter's.
 
     Attributes:
         name: What it is called.
@@ -109,14 +127,16 @@ class SqlCase:
         """See ``Case``."""
         assert self._pool is not None
         pool, resource = self._pool, self.stand.database.resource
-        asked = [await self.ask(resource, self._ids, each) for each in range(calls)]
+        async with pool.acquire() as link:
+            place = Place(resource, cast("Connection", link), self._ids)
+            asked = [await self.ask(place, each) for each in range(calls)]
 
         async def call(number: int) -> None:
-            statement, given = asked[number]
-            async with pool.acquire() as link:
-                rows = await link.fetch(statement, *given)
-            if not rows or not rows[-1][0]:
-                raise RuntimeError(f"{self.name}: the statement did nothing")
+            for statement, given in asked[number]:
+                async with pool.acquire() as link:
+                    rows = await link.fetch(statement, *given)
+                if not rows or not rows[-1][0]:
+                    raise RuntimeError(f"{self.name}: the statement did nothing")
 
         return await timed(calls, concurrency, call)
 

@@ -55,7 +55,7 @@ class TiesByCase(_Near):
 @caught_by("nearest_come_first", "vectors_of_any_dimension_are_exact")
 class TellsDistances(_Near):
     def _changed(self, near: tuple[Near, ...]) -> tuple[Near, ...]:
-        return tuple(replace(each, similarity=1 - each.similarity) for each in near)
+        return tuple(each._replace(similarity=1 - each.similarity) for each in near)
 
 
 @caught_by("vectors_of_any_dimension_are_exact")

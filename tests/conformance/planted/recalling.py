@@ -50,7 +50,7 @@ class TakesTheLengthFromTheCounts(ReferenceMemoryProvider):
 class CountsEachWordOnce(ReferenceMemoryProvider):
     def _match(self, record_id: str, held: TermVector, terms: tuple[str, ...]) -> Match:
         match = super()._match(record_id, held, terms)
-        return replace(match, counts=tuple(min(each, 1) for each in match.counts))
+        return match._replace(counts=tuple(min(each, 1) for each in match.counts))
 
 
 @caught_by("many_terms_are_kept_and_asked_for")

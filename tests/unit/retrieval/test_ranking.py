@@ -4,7 +4,7 @@ import pytest
 
 from broker.retrieval.fitness import Weights
 from broker.retrieval.ranking import HEADS_MAX, Shortlist, ranked, shortlist
-from broker.retrieval.scoring import bm25, fused, ordered, ranks
+from broker.retrieval.scoring import bm25, fused, ordered, places
 from providers.model import OriginTier, Record
 from providers.recall import Match, Near, Recalled
 from tests.unit.domain.test_records import NOW
@@ -15,7 +15,7 @@ def order(
     scores: dict[str, float], *records: Record, asked: str = "", limit: int = 10, floor: float = 0.0
 ) -> list[str]:
     """Return the ids in the order in which they are given back."""
-    found = Shortlist(scores, floor, {}, ranks(scores), {})
+    found = Shortlist(scores, floor, {}, places(ordered(scores)), {})
     results = ranked(
         found,
         records,
@@ -60,7 +60,7 @@ def test_ranks_count_from_one() -> None:
     """R10, 002-25: by score, then by id."""
     scores = {"b": 1.0, "a": 1.0, "c": 2.0}
     assert ordered(scores) == ["c", "a", "b"]
-    assert ranks(scores) == {"c": 1, "a": 2, "b": 3}
+    assert places(ordered(scores)) == {"c": 1, "a": 2, "b": 3}
 
 
 def test_equals_score_equally_wherever_they_stand() -> None:
