@@ -107,8 +107,9 @@ class Write:
     holds it.
     ``exists`` makes the refusal for ids of the caller's that exist already, from the record of the
     write set that meets one; without it such an id is one of ours, and the write is decided again
-    with others. ``prepare`` reads more, by what was loaded, before each decision. With
-    ``own_revisions`` the caller expects no revision: a stale one was read here, and is read again.
+    with others. ``prepare`` reads more, by what was loaded, before each decision, and gives back
+    all that is known then. With ``own_revisions`` the caller expects no revision: a stale one was
+    read here, and is read again.
     """
 
     method: str
@@ -117,7 +118,7 @@ class Write:
     load: LoadRequest
     decide: Callable[[Loaded, Authorized], WriteSet | LoadRequest]
     exists: Callable[[str], BrokerError] | None = None
-    prepare: Callable[[Loaded], Awaitable[None]] | None = None
+    prepare: Callable[[Loaded], Awaitable[Loaded]] | None = None
     own_revisions: bool = False
 
 
@@ -207,7 +208,7 @@ class AccessPath:
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
             if write.prepare is not None:
-                await write.prepare(loaded)
+                loaded = await write.prepare(loaded)
             write_set, loaded = await self._decide(access, write, loaded, second)
             match await self._commit(access, write_set):
                 case Committed():

@@ -20,6 +20,7 @@ from broker.domain.memories import Forget, Forgotten
 from broker.domain.records import check_expected, visible
 from broker.memory.admission import refuse_secret
 from broker.memory.changes import check_forgettable, check_may_forget, forgotten
+from broker.memory.holding import Standing, holders_of, standing
 from broker.memory.keys import belief_key_of, content_key_of
 from broker.services.access import Access, AccessPath, Write
 from broker.services.head_writer import HeadWriter
@@ -50,6 +51,9 @@ class Forgetting:
     async def forget(self, call: Call, request: Forget) -> Forgotten:
         """Forget a memory; what is not there is no error (R1, 003-05).
 
+        Its text may not be said again, unless another memory that is in use says it now: that one
+        is forgotten by itself.
+
         Raises:
             StaleRevisionError: at another revision. Read it again first.
             StateNotAllowedError, TokenBoundError: not retryable.
@@ -74,8 +78,11 @@ class Forgetting:
         }
         request_print = fingerprint(FORGET, request.scope, fields)
 
-        def decide(loaded: Loaded, _second: Authorized) -> WriteSet:
+        def decide(loaded: Loaded, _second: Authorized) -> WriteSet | LoadRequest:
             record = _forgettable(loaded, request, bound=access.call.caller.bound)
+            asked = _asked(access, record, loaded)
+            if asked is not None:
+                return asked
             stamp = self._writer.stamp(access.call)
             put = forgotten(record, reason=request.reason or None, stamp=stamp)
             after = put.record.current
@@ -92,7 +99,7 @@ class Forgetting:
                 receipt=receipt,
                 heads=(put,),
                 releases=_releases(record),
-                tombstones=(_tombstone(record, put),),
+                tombstones=_tombstones(record, put, loaded),
             )
 
         return Write(
@@ -127,5 +134,21 @@ def _releases(record: Record) -> tuple[ClaimRelease, ...]:
     return () if key is None else (ClaimRelease(key, record.current.record_id),)
 
 
-def _tombstone(record: Record, put: HeadPut) -> Tombstone:
-    return Tombstone(content_key_of(record.current), TOMBSTONE_KIND, put.record.current.create_time)
+def _asked(access: Access, record: Record, loaded: Loaded) -> LoadRequest | None:
+    """Return what has to be known first: who says the same now."""
+    key = content_key_of(record.current)
+    asked = () if key in loaded.keys else (key,)
+    holders = holders_of((key,), loaded)
+    if not asked and not holders:
+        return None
+    return LoadRequest(project=access.project, keys=asked, record_ids=holders)
+
+
+def _tombstones(record: Record, put: HeadPut, loaded: Loaded) -> tuple[Tombstone, ...]:
+    key, now = content_key_of(record.current), put.record.current.create_time
+    held_by = loaded.keys[key].record_id
+    holder = loaded.heads.get(held_by or "")
+    if held_by == record.current.record_id or holder is None:
+        return (Tombstone(key, TOMBSTONE_KIND, now),)
+    is_said = standing(holder, key, now) is Standing.LIVE
+    return () if is_said else (Tombstone(key, TOMBSTONE_KIND, now),)

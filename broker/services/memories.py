@@ -1,6 +1,6 @@
 """The use cases that take memories in."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from broker.domain.authority import Authorized
@@ -110,7 +110,7 @@ class _Intent:
             keys |= dict.fromkeys(each.keys(scope.agent_id))
         return tuple(keys)
 
-    async def _prepare(self, loaded: Loaded) -> None:
+    async def _prepare(self, loaded: Loaded) -> Loaded:
         """Make the items once, and read what stands against them, afresh in every attempt."""
         self.attempts += 1
         self.stamp = self.writer.stamp(self.access.call)
@@ -120,6 +120,7 @@ class _Intent:
         self.like = [()] * len(self.items)
         if self.request.dedup.mode is not DedupMode.DECLARED and not self._is_there(loaded):
             await self._compare(self.stamp)
+        return replace(loaded, heads={**loaded.heads, **self.heads})
 
     def _is_there(self, loaded: Loaded) -> bool:
         """Tell whether the only memory is live already, word for word: no other counts then.
@@ -164,14 +165,7 @@ class _Intent:
         ids = [record_id for each in found for record_id, _ in each]
         missing = [each for each in ids if each not in self.heads]
         self.heads |= await likeness.heads(self.access, missing)
-        self.like = [
-            tuple(
-                likeness.compared(item, self.heads[record_id], similarity)
-                for record_id, similarity in each
-                if record_id in self.heads
-            )
-            for item, each in zip(self.items, found, strict=True)
-        ]
+        self.like = await likeness.compared(self.items, found, self.heads)
 
     def _decided(
         self, loaded: Loaded, method: str, key: ReceiptKey, request_print: str

@@ -36,10 +36,12 @@ _THRESHOLD_SOURCES: Final = frozenset({SourceType.OPERATOR, SourceType.MANUAL})
 class Checked:
     """One memory whose fields are as they must be.
 
-    ``facet`` lacks nothing but the time of expiry where ``expire_days`` gives it.
+    ``said`` is the content as it came, ``content`` what is kept of it. ``facet`` lacks nothing but
+    the time of expiry where ``expire_days`` gives it.
     """
 
     given: MemoryInput
+    said: Content
     content: Content
     facet: MemoryFacet
 
@@ -90,7 +92,7 @@ def request_fields(request: Remember, checked: tuple[Checked, ...]) -> Mapping[s
     """Return what a request's fingerprint is made of, beside its scope."""
     fields: dict[str, object] = {"dedup": request.dedup}
     for place, each in enumerate(checked):
-        fields[f"content.{place}"] = each.content
+        fields[f"content.{place}"] = each.said
         fields[f"facet.{place}"] = each.given.facet
         fields[f"expire_days.{place}"] = each.given.expire_days or None
     return fields
@@ -143,8 +145,8 @@ def _check_expiry(violations: Violations, memory: MemoryInput, facet: FacetInput
 def _completed(refused: Violations, path: str, memory: MemoryInput, content: Content) -> Checked:
     """Let the text in, and state what follows where nothing was stated (000-03, 000-04)."""
     facet = new_facet(memory.facet or FacetInput())
-    content, own = judged(content, facet)
+    kept, own = judged(content, facet)
     refused.extend(Violation(f"{path}.{each.field}", each.rule) for each in own)
-    facet = believed(stamped(content.type, facet))
-    facet = replace(facet, flagged=steers(content, facet))
-    return Checked(given=memory, content=content, facet=facet)
+    facet = believed(stamped(kept.type, facet))
+    facet = replace(facet, flagged=steers(kept, facet))
+    return Checked(given=memory, said=content, content=kept, facet=facet)

@@ -73,15 +73,16 @@ class Desk:
         key: str | None = None,
         dedup: DedupInput | None = None,
         expire_days: int = 0,
+        title: str = "",
         **facet: Any,
     ) -> RememberedAll:
-        """Remember texts, all with the same facet."""
+        """Remember texts, all with the same title and facet."""
         return await self.memories.remember(
             self.world.call(),
             Remember(
                 scope=SCOPE,
                 idempotency_key=key or f"key-{next(self._keys)}",
-                memories=tuple(memory(each, expire_days, **facet) for each in contents),
+                memories=tuple(memory(each, expire_days, title, **facet) for each in contents),
                 dedup=dedup or DedupInput(),
                 batch=len(contents) != 1,
             ),
@@ -126,7 +127,7 @@ class Desk:
         )
 
 
-def memory(text: str, expire_days: int = 0, **facet: Any) -> MemoryInput:
+def memory(text: str, expire_days: int = 0, title: str = "", **facet: Any) -> MemoryInput:
     """Return one memory to take in."""
-    content: ContentInput = replace(CONTENT, content=text)
+    content: ContentInput = replace(CONTENT, content=text, title=title)
     return MemoryInput(content=content, facet=FacetInput(**facet), expire_days=expire_days)

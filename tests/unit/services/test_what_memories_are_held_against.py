@@ -1,0 +1,120 @@
+"""What a memory is compared with before it is kept, and what that may cost."""
+
+import struct
+from typing import Any, Final
+
+import pytest
+
+from broker.domain.embedding import NoVectors
+from broker.domain.errors import IdempotencyKeyReusedError, TombstonedError
+from broker.domain.memories import Action, DedupInput, DedupMode, Signal
+from broker.retrieval.terms import distinct_terms
+from broker.services.entries import Entries
+from broker.services.likeness import NEAREST_MAX, WORDS_MAX
+from providers.model import BeliefType, MemoryKind, SourceType
+from tests.unit.services.memories import Desk
+from tests.unit.services.test_memories import only
+
+TEA: Final = "Mira drinks green tea every morning before work"
+COFFEE: Final = "Mira prefers black coffee"
+FACT: Final[dict[str, Any]] = {"source_type": SourceType.HARVEST, "memory_kind": MemoryKind.FACT}
+BELIEF: Final[dict[str, Any]] = {"subject": "tea", "belief_type": BeliefType.PREFERENCE}
+DECLARED: Final = DedupInput(mode=DedupMode.DECLARED)
+
+
+def axis(number: int, of: int) -> bytes:
+    """Return a vector that is like no other of them."""
+    return struct.pack(f"<{of}f", *(float(number == place) for place in range(of)))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A desk whose heads get their entries from the same model."""
+    made = Desk()
+    made.world.path._entries = Entries(made.model)
+    return made
+
+
+async def test_words_do_not_count_against_what_has_a_vector(desk: Desk) -> None:
+    """000-17, 001-03, §6.3: of facts of one form, each about another, all are kept."""
+    count = NEAREST_MAX + 6
+    texts = [
+        f"Person{number} works for the city council of Town{number}" for number in range(count)
+    ]
+    desk.model.reason = None
+    desk.model.vectors = {text: axis(number, count) for number, text in enumerate(texts)}
+    for text in texts:
+        assert only(await desk.remember(text, **FACT)) == (Action.CREATED, None, False)
+    assert len(desk.live()) == count
+
+
+async def test_words_count_against_what_has_none(desk: Desk) -> None:
+    """001-04, 001-40: what was kept while the model was away is compared by words."""
+    await desk.remember(TEA, **FACT)
+    desk.model.reason = None
+    again = "Mira drinks green tea every evening before work"
+    desk.model.vectors = {again: axis(0, 2)}
+    assert only(await desk.remember(again, **FACT))[:2] == (Action.SUPERSEDED, Signal.JACCARD)
+
+
+async def test_a_long_title_hides_nothing(desk: Desk) -> None:
+    """001-04: what is compared is looked for first, whatever a memory is called."""
+    first = "Mira drinks green tea every morning before she goes to work"
+    title = " ".join(f"word{number}" for number in range(70))
+    await desk.remember(first)
+    done = await desk.remember(f"{first} daily", title=title)
+    assert only(done)[:2] == (Action.SKIPPED, Signal.JACCARD)
+
+
+async def test_a_change_of_state_costs_no_vector(desk: Desk) -> None:
+    """001-40, 002-07: told again, or replaced, the old text is not embedded anew."""
+    desk.model.reason = None
+    desk.model.vectors = {TEA: axis(0, 2), COFFEE: axis(1, 2), "question": axis(0, 2)}
+    await desk.remember(TEA, **BELIEF)
+    desk.model.reason = NoVectors.FAILED
+    assert only(await desk.remember(TEA, **BELIEF)) == (Action.SKIPPED, Signal.EXACT, True)
+    desk.model.reason = None
+    (kept,) = (await desk.recall("question")).results
+    assert kept.similarity == pytest.approx(1.0)
+    desk.model.asked.clear()
+    assert only(await desk.remember(COFFEE, **BELIEF))[0] is Action.SUPERSEDED
+    assert desk.model.asked == [COFFEE]
+
+
+async def test_each_memory_is_taken_apart_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-13: twelve that are like the same few, and no more than there is room for."""
+    words = " ".join(f"word{number}" for number in range(60))
+    for number in range(3):
+        await desk.remember(f"{words} tale{number} " + "x" * 39_000, dedup=DECLARED)
+    told: list[str] = []
+
+    def counted(text: str) -> frozenset[str]:
+        told.append(text)
+        return distinct_terms(text)
+
+    monkeypatch.setattr("broker.services.likeness.distinct_terms", counted)
+    await desk.remember(*(f"{words} of{number} {number}" for number in range(12)))
+    assert 0 < len(told) == len(set(told)) <= 3
+    assert sum(map(len, told)) <= WORDS_MAX + 40_000
+
+
+async def test_leaked_reasoning_is_part_of_a_request(desk: Desk) -> None:
+    """000-03, 004-61: another text with the same key is another request."""
+    await desk.remember(f"<think>one</think>{TEA}", key="key")
+    assert (await desk.remember(f"<think>one</think>{TEA}", key="key")).replayed
+    with pytest.raises(IdempotencyKeyReusedError):
+        await desk.remember(f"<think>two</think>{TEA}", key="key")
+
+
+async def test_what_somebody_else_says_now_is_not_forgotten_with_it(desk: Desk) -> None:
+    """R1, 001-09: the text of a memory that gave way, and is told again by another, stays."""
+    first = (await desk.remember(TEA, **BELIEF)).remembered[0].record
+    await desk.remember(COFFEE, **BELIEF)
+    again = (await desk.remember(TEA, **BELIEF)).remembered[0].record
+    assert (await desk.forget(first.current.record_id, revision=2)).found
+    assert await desk.texts("green tea") == [TEA]
+    assert only(await desk.remember(TEA, **BELIEF))[0] is Action.SKIPPED
+    assert (await desk.forget(again.current.record_id, revision=2, key="too")).found
+    assert await desk.texts("green tea") == []
+    with pytest.raises(TombstonedError):
+        await desk.remember(TEA, **BELIEF)
