@@ -35,7 +35,10 @@ from providers.requests import KeyHolder, Loaded, LoadRequest
 FREE: Final = KeyHolder(record_id=None, tombstone_kind=None)
 """Stands for a key that was asked for and that nothing holds."""
 
-_REFUTING: Final = frozenset(f"rejected_{kind}" for kind in (RejectKind.UNTRUE, RejectKind.CHANGED))
+REFUTING: Final = frozenset({RejectKind.UNTRUE, RejectKind.CHANGED})
+"""The rejections after which nobody may say the same again."""
+
+_REFUTED: Final = frozenset(f"rejected_{kind}" for kind in REFUTING)
 
 
 class Standing(Enum):
@@ -65,7 +68,7 @@ def is_refuted(revision: Revision) -> bool:
     return (
         revision.trust is Trust.REJECTED
         and facet is not None
-        and facet.invalidation_reason in _REFUTING
+        and facet.invalidation_reason in _REFUTED
     )
 
 
@@ -104,10 +107,14 @@ def keeping(write_set: WriteSet, loaded: Loaded) -> WriteSet | LoadRequest:
     asked = tuple(each.key for each in changes if each.must_ask and each.key not in loaded.keys)
     holders = holders_of(keys, loaded)
     if asked or holders:
-        return LoadRequest(project=write_set.project, keys=asked, record_ids=holders)
+        return LoadRequest(
+            project=write_set.project, keys=asked, record_ids=holders, graph=bool(holders)
+        )
     kept = _Kept()
     for change in changes:
         change.settle(kept, loaded)
+    if kept.meets_refusals:
+        write_set = replace(write_set, graph_expected=loaded.graph)
     return replace(
         write_set,
         claims=(*write_set.claims, *kept.claims),
@@ -128,9 +135,15 @@ def _worded(revision: Revision) -> tuple[str | None, str]:
 
 
 class _Kept:
-    """What becomes of keys."""
+    """What becomes of keys.
+
+    ``meets_refusals`` says whether a key is taken from a record because it is out of use, or a
+    record is refused as untrue or changed. Both advance the graph that they expect: who would take
+    a key from a record that is being refused meets that, though the key stays where it is.
+    """
 
     def __init__(self) -> None:
+        self.meets_refusals = False
         self.claims: list[Claim] = []
         self.releases: list[ClaimRelease] = []
         self.must_be_absent: list[str] = []
@@ -203,9 +216,11 @@ class _Change:
             kept.must_be_absent.append(key)
         else:
             kept.claims.append(Claim(key, self.after.record_id, held_by))
+            kept.meets_refusals |= held_by is not None and not is_own
 
     def _take_over(self, kept: _Kept, loaded: Loaded) -> None:
         """Hold the key of what is refuted, whoever holds it; a tombstone does as well."""
+        kept.meets_refusals = True
         held_by = loaded.keys.get(self.key)
         if held_by is None:
             kept.claims.append(Claim(self.key, self.after.record_id, self.after.record_id))

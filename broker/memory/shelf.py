@@ -113,6 +113,12 @@ class Shelf:
         )
 
     @property
+    def takes_over(self) -> bool:
+        """Whether a key is taken from a record that nothing is written of: it was out of use."""
+        taken = (claim.held_by for claim in self.claims if claim.held_by is not None)
+        return any(record_id not in self._drafts for record_id in taken)
+
+    @property
     def releases(self) -> tuple[ClaimRelease, ...]:
         """Keys that nobody holds any more."""
         return tuple(

@@ -204,12 +204,15 @@ class AccessPath:
         met: dict[str, str | None] = {}
         for attempt in range(ATTEMPTS_MAX):
             await self._spread(access, attempt)
-            loaded, second = await self._load(access, with_met(write.load, met))
+            request = with_met(write.load, met)
+            loaded, second = await self._load(access, request)
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
             if write.prepare is not None:
                 loaded = await write.prepare(loaded)
-            write_set, loaded = await self._decide(access, write, loaded, second)
+            write_set, loaded = await self._decide(
+                access, write, loaded, second, has_graph=request.graph
+            )
             match await self._commit(access, write_set):
                 case Committed():
                     return Settled(write_set, write_set.receipt, loaded, second)
@@ -238,7 +241,7 @@ class AccessPath:
             What ``decide``, the provider and the authority raise.
         """
         loaded, second = await self._load(access, replace(write.load, receipt=None))
-        write_set, _ = await self._decide(access, write, loaded, second)
+        write_set, _ = await self._decide(access, write, loaded, second, has_graph=write.load.graph)
         return write_set
 
     async def drain(self) -> None:
@@ -253,7 +256,7 @@ class AccessPath:
             await asyncio.sleep(min(pause, access.call.remaining()))
 
     async def _decide(
-        self, access: Access, write: Write, loaded: Loaded, second: Authorized
+        self, access: Access, write: Write, loaded: Loaded, second: Authorized, *, has_graph: bool
     ) -> tuple[WriteSet, Loaded]:
         """Decide, load what is asked for, decide again; then say what recall finds heads by."""
         for _ in range(DECISIONS_MAX):
@@ -261,7 +264,8 @@ class AccessPath:
             if isinstance(decided, WriteSet):
                 return await indexed(decided, loaded, self._index(access)), loaded
             more = await access.bound.provider.load(decided, timeout=access.timeout())
-            loaded = joined(loaded, answered(decided, more))
+            loaded = joined(loaded, answered(decided, more), keeps_graph=has_graph)
+            has_graph = has_graph or decided.graph
         raise StoredDataInvalidError("a key is held by a record that is not there")
 
     def _index(self, access: Access) -> Index:

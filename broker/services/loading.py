@@ -14,6 +14,7 @@ def with_met(request: LoadRequest, met: Mapping[str, str | None]) -> LoadRequest
         request,
         keys=tuple(dict.fromkeys((*request.keys, *met))),
         record_ids=tuple(dict.fromkeys((*request.record_ids, *holders))),
+        graph=request.graph or bool(holders),
     )
 
 
@@ -24,6 +25,14 @@ def answered(request: LoadRequest, loaded: Loaded) -> Loaded:
     return replace(loaded, keys={key: loaded.keys.get(key, FREE) for key in request.keys})
 
 
-def joined(loaded: Loaded, more: Loaded) -> Loaded:
-    """Return what two requests found. Only heads and keys are asked for later."""
-    return replace(loaded, heads={**loaded.heads, **more.heads}, keys={**loaded.keys, **more.keys})
+def joined(loaded: Loaded, more: Loaded, *, keeps_graph: bool) -> Loaded:
+    """Return what two requests found. Only heads, keys and the graph are asked for later.
+
+    A graph that was asked for at first stays as it was then: what was read beside it is no newer.
+    """
+    return replace(
+        loaded,
+        heads={**loaded.heads, **more.heads},
+        keys={**loaded.keys, **more.keys},
+        graph=loaded.graph if keeps_graph else more.graph,
+    )

@@ -97,7 +97,9 @@ class _Intent:
             method=method,
             key=key,
             fingerprint=request_print,
-            load=LoadRequest(project=self.access.project, receipt=key, keys=self._keys()),
+            load=LoadRequest(
+                project=self.access.project, receipt=key, keys=self._keys(), graph=True
+            ),
             prepare=self._prepare,
             decide=decide,
             own_revisions=True,
@@ -209,6 +211,7 @@ class _Intent:
             claims=shelf.claims,
             releases=shelf.releases,
             must_be_absent=shelf.absences,
+            graph_expected=loaded.graph if shelf.takes_over else None,
         )
 
 

@@ -28,6 +28,7 @@ from broker.domain.requests import (
 )
 from broker.domain.supersession import superseded
 from broker.memory.admission import has_flag, marked, refuse_secret, screened
+from broker.memory.holding import REFUTING
 from broker.services.access import Access, AccessPath
 from broker.services.head_writer import (
     Admit,
@@ -184,6 +185,7 @@ class RecordChanges:
             ),
             admit=lifecycle.check_may_judge,
             fields={"reject_kind": kind},
+            graph=kind in REFUTING,
         )
 
     async def reopen(self, call: Call, request: ChangeRecord) -> Written:
@@ -218,6 +220,7 @@ class RecordChanges:
         *,
         admit: Admit = lambda _revision, _authorized: None,
         fields: dict[str, object] | None = None,
+        graph: bool = False,
     ) -> Written:
         """Write the head that a pure change makes of the one expected."""
 
@@ -236,6 +239,7 @@ class RecordChanges:
                 decide=decide,
                 admit=admit,
                 record_ids=(request.record_id,),
+                graph=graph,
             ),
         )
 

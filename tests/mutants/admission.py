@@ -94,8 +94,8 @@ MUTANTS = (
     Mutant(
         name="not here blocks like untrue",
         file="broker/memory/holding.py",
-        right="        and facet.invalidation_reason in _REFUTING\n",
-        wrong="",
+        right="frozenset({RejectKind.UNTRUE, RejectKind.CHANGED})\n",
+        wrong="frozenset(RejectKind)\n",
         tests=(BACK,),
     ),
     Mutant(

@@ -1,6 +1,7 @@
 """What a memory is compared with before it is kept, and what that may cost."""
 
 import struct
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -8,12 +9,17 @@ import pytest
 from broker.domain.embedding import NoVectors
 from broker.domain.errors import IdempotencyKeyReusedError, TombstonedError
 from broker.domain.memories import Action, DedupInput, DedupMode, Signal
+from broker.domain.requests import RejectKind, RejectRecord
 from broker.retrieval.terms import distinct_terms
 from broker.services.entries import Entries
+from broker.services.head_writer import HeadWriter
 from broker.services.likeness import NEAREST_MAX, WORDS_MAX
-from providers.model import BeliefType, MemoryKind, SourceType
+from broker.services.record_changes import RecordChanges
+from providers.model import BeliefType, MemoryKind, SourceType, WriteSet
+from providers.requests import CommitOutcome
 from tests.unit.services.memories import Desk
 from tests.unit.services.test_memories import only
+from tests.unit.services.world import SCOPE
 
 TEA: Final = "Mira drinks green tea every morning before work"
 COFFEE: Final = "Mira prefers black coffee"
@@ -118,3 +124,33 @@ async def test_what_somebody_else_says_now_is_not_forgotten_with_it(desk: Desk) 
     assert await desk.texts("green tea") == []
     with pytest.raises(TombstonedError):
         await desk.remember(TEA, **BELIEF)
+
+
+async def test_a_refusal_is_met_by_who_takes_the_key(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """002-16, §6.3 step 0: an expired memory is refused as untrue while its text is told anew."""
+    desk.world.may_write = True
+    expired = desk.world.now() - timedelta(seconds=1)
+    old = (await desk.remember(TEA, expire_time=expired)).remembered[0].record
+
+    commits = [desk.world.provider.commit]
+
+    async def after_a_refusal(write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        monkeypatch.undo()
+        writer = HeadWriter(desk.world.path, desk.world, lambda: "id-of-the-refusal")
+        change = RejectRecord(
+            scope=SCOPE,
+            record_id=old.current.record_id,
+            expected_revision=1,
+            idempotency_key="refusal",
+            reason="",
+            reject_kind=RejectKind.UNTRUE,
+        )
+        await RecordChanges(desk.world.path, writer).reject(desk.world.call(), change)
+        return await commits[0](write_set, timeout=timeout)
+
+    monkeypatch.setattr(desk.world.provider, "commit", after_a_refusal)
+    with pytest.raises(TombstonedError):
+        await desk.remember(TEA)
+    assert desk.live() == [TEA]
