@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -18,12 +19,19 @@ async def agent(stand: Stand) -> AsyncIterator[Agent]:
         yield Agent(stand, channel)
 
 
-def reindex(stand: Stand, project: str, provider_id: str) -> subprocess.CompletedProcess[str]:
-    """Run the command with the stand's settings."""
+def reindex(
+    stand: Stand,
+    project: str,
+    provider_id: str,
+    *,
+    tenant: str = TENANT,
+    config: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the command, with the stand's settings unless others are given."""
     options = {
-        "--config": str(stand.broker.settings_file),
+        "--config": str(config or stand.broker.settings_file),
         "--provider-id": provider_id,
-        "--tenant": TENANT,
+        "--tenant": tenant,
         "--project": project,
     }
     command = [*COMMAND, "reindex", *(each for pair in options.items() for each in pair)]
@@ -49,6 +57,25 @@ async def test_memories_without_an_entry_are_found_again(agent: Agent) -> None:
     )
     assert await agent.texts("sky") == ["The sky is blue"]
     assert "broker: 0 memories" in reindex(agent.stand, agent.project, provider_id).stdout
+
+
+async def test_a_project_that_keeps_nothing_here_is_told(agent: Agent) -> None:
+    """004-101: a mistyped project or tenant is no project that needs nothing."""
+    await agent.kept("The sky is blue")
+    provider_id = agent.stand.memory.candidate.provider_id
+    for project, tenant in ((f"{agent.project}-not", TENANT), (agent.project, f"{TENANT}-not")):
+        done = reindex(agent.stand, project, provider_id, tenant=tenant)
+        assert (done.returncode, done.stdout) == (1, "")
+        told = f"no run of project {project} of tenant {tenant} keeps memory at {provider_id}"
+        assert done.stderr == f"broker: {told}\n"
+
+
+def test_settings_that_are_not_there_are_told(stand: Stand, tmp_path: Path) -> None:
+    """004-101: the file, and that it is not there; no number of an error."""
+    absent = tmp_path / "absent.toml"
+    done = reindex(stand, "project", "nobody", config=absent)
+    assert done.returncode == 1
+    assert done.stderr == f"broker: {absent}: No such file or directory\n"
 
 
 def test_an_unknown_provider_is_told(stand: Stand) -> None:
