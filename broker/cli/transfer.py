@@ -140,5 +140,6 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     try:
         asyncio.run(work())
     except (TransferError, OSError, ValueError) as error:
-        sys.stderr.write(f"broker: {readable(error)}\n")
+        told = str(error) if isinstance(error, TransferError) else readable(error)
+        sys.stderr.write(f"broker: {told}\n")
         raise typer.Exit(1) from error

@@ -71,7 +71,9 @@ async def test_each_result_says_when_and_by_whom(agent: Agent) -> None:
         spoken.record_id: "agent, pending",
         manual.record_id: "operator, approved",
     }
-    assert all(each.record.HasField("create_time") for each in found)
+    for each in found:
+        assert each.HasField("store_time")
+        assert each.store_time == each.record.create_time
 
 
 async def test_memories_of_others_are_absent(agent: Agent) -> None:

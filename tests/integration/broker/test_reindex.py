@@ -1,12 +1,14 @@
 """``broker reindex`` makes what recall finds memories by, for those that lack it."""
 
 import subprocess
+import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from broker.api.v1 import memory_service_pb2 as pb
+from broker.devstack.settings import to_toml
 from tests.fixtures.broker import COMMAND, Stand
 from tests.fixtures.granting_owner import TENANT
 from tests.fixtures.memory_calls import Agent
@@ -68,6 +70,19 @@ async def test_a_project_that_keeps_nothing_here_is_told(agent: Agent) -> None:
         assert (done.returncode, done.stdout) == (1, "")
         told = f"no run of project {project} of tenant {tenant} keeps memory at {provider_id}"
         assert done.stderr == f"broker: {told}\n"
+
+
+async def test_pins_that_cannot_be_read_are_told(agent: Agent, tmp_path: Path) -> None:
+    """004-101: what is not known is no project without memories."""
+    await agent.kept("The sky is blue")
+    settings = tomllib.loads(agent.stand.broker.settings_file.read_text(encoding="utf-8"))
+    settings["store"]["dsn"] = "postgresql://nobody:hush-hush@127.0.0.1:1/none"
+    config = tmp_path / "broker.toml"
+    config.write_text(to_toml(settings), encoding="utf-8")
+    provider_id = agent.stand.memory.candidate.provider_id
+    done = reindex(agent.stand, agent.project, provider_id, config=config)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "broker: the broker's own store does not answer; retry\n"
 
 
 def test_settings_that_are_not_there_are_told(stand: Stand, tmp_path: Path) -> None:
