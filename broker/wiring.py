@@ -166,7 +166,8 @@ async def reindexing(settings: Settings, provider_id: str) -> AsyncIterator[Rein
         if Capability.RECALL not in live.capabilities:
             raise ConfigurationError(f"providers: {provider_id}: {live.absent[Capability.RECALL]}")
         vectors = Capability.VECTORS in live.capabilities
-        yield Reindexing(provider, makers, vectors=vectors)
+        pins = PostgresPinStore(_engine(settings, stack))
+        yield Reindexing(given.provider_id, provider, makers, pins, vectors=vectors)
 
 
 def _tell(server: EdgeServer, part: Part, look: Look) -> None:

@@ -159,7 +159,7 @@ def _dsn(variable: str) -> str | None:
     try:
         return read_secret(Path(file))
     except (OSError, ValueError) as error:
-        _end(f"{variable}_FILE: {error}")
+        _end(f"{variable}_FILE: {readable(error)}")
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

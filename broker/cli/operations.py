@@ -14,9 +14,11 @@ from broker.cli.choices import Embeddings, Schema
 from broker.cli.garbage import settle
 from broker.cli.refusals import SETTINGS_REFUSALS
 from broker.config import Settings
+from broker.domain.errors import StorageUnavailableError
 from broker.readiness import ConfigurationError
 from broker.safety import verify_dsn
 from broker.server.app import stop_requested
+from broker.services.reindexing import NothingKeptError
 from broker.store.migrations import TREE as KNOWLEDGE
 from broker.telemetry.logs import configure_logging, logger
 from broker.wiring import Part, reindexing, serving
@@ -47,6 +49,8 @@ REFUSALS: Final = (
     *SETTINGS_REFUSALS,
     ConfigurationError,
     ProviderError,
+    NothingKeptError,
+    StorageUnavailableError,
     SQLAlchemyError,
     asyncpg.PostgresError,
     NotInstalledError,
@@ -97,7 +101,7 @@ async def init_resource(
 
 
 async def reindex(settings: Settings, provider_id: str, project: ProjectKey) -> None:
-    """Make entries for the memories of a project that have none."""
+    """Make entries for the memories of a project that have none or lack a vector."""
     configure_logging()
     async with reindexing(settings, provider_id) as work:
         put = await work.run(project)

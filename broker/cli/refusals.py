@@ -28,4 +28,6 @@ def readable(error: BaseException) -> str:
     if isinstance(error, DBAPIError) and error.orig is not None:
         # What the driver said; the statement stays out.
         error = error.orig if error.orig.__cause__ is None else error.orig.__cause__
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__

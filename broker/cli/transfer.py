@@ -134,10 +134,12 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import asyncio
 
+    from broker.cli.refusals import readable
     from broker.cli.transfer_client import TransferError
 
     try:
         asyncio.run(work())
     except (TransferError, OSError, ValueError) as error:
-        sys.stderr.write(f"broker: {error}\n")
+        told = str(error) if isinstance(error, TransferError) else readable(error)
+        sys.stderr.write(f"broker: {told}\n")
         raise typer.Exit(1) from error

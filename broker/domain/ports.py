@@ -239,13 +239,14 @@ class UnscopedEffectsPort(Protocol):
 class PinQuery:
     """Which pins of a project are wanted.
 
-    Those of ``run_ids``, at most 500, where they are given, and those committed from a time on and
-    before another. ``limit`` is above 0.
+    Those of ``run_ids``, at most 500, where they are given, those of one provider, and those
+    committed from a time on and before another. ``limit`` is above 0.
     """
 
     tenant_id: str
     project_id: str
     run_ids: tuple[str, ...] = ()
+    provider_id: str | None = None
     committed_from: datetime | None = None
     committed_before: datetime | None = None
     limit: int

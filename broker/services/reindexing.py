@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from broker.domain.ports import PinQuery, ProjectPins
 from broker.services.entries import Entries, Told
 from providers.interface import IMemoryProvider
 from providers.model import ProjectKey, Record
@@ -14,6 +15,10 @@ _PROBE: Final = "memory"
 """A text whose vector tells which model is in use."""
 
 
+class NothingKeptError(Exception):
+    """A project keeps nothing at a provider: most likely an id is mistyped."""
+
+
 class Reindexing:
     """Walks through the memories of a project. It may be stopped, repeated, and run by several.
 
@@ -21,18 +26,31 @@ class Reindexing:
     as it was read.
     """
 
-    def __init__(self, provider: IMemoryProvider, entries: Entries, *, vectors: bool) -> None:
-        """Take the provider, what makes entries, and whether the provider keeps vectors."""
+    def __init__(
+        self,
+        provider_id: str,
+        provider: IMemoryProvider,
+        entries: Entries,
+        pins: ProjectPins,
+        *,
+        vectors: bool,
+    ) -> None:
+        """Take the provider, what makes entries, the pins, and whether it keeps vectors."""
+        self._provider_id = provider_id
         self._provider = provider
         self._entries = entries
+        self._pins = pins
         self._vectors = vectors
 
     async def run(self, project: ProjectKey) -> int:
         """Return how many entries were put.
 
         Raises:
+            NothingKeptError: no run of the project is pinned to the provider.
             ProviderError: those before are put; run it again.
+            StorageUnavailableError: the pins cannot be read; run it again.
         """
+        await self._require_pin(project)
         model = await self._model(project)
         after: str | None = None
         put = 0
@@ -45,6 +63,19 @@ class Reindexing:
                 return put
             put += await self._index(project, page.records)
             after = page.records[-1].current.record_id
+
+    async def _require_pin(self, project: ProjectKey) -> None:
+        query = PinQuery(
+            tenant_id=project.tenant_id,
+            project_id=project.project_id,
+            provider_id=self._provider_id,
+            limit=1,
+        )
+        if not await self._pins.count(query):
+            raise NothingKeptError(
+                f"no run of project {project.project_id} of tenant {project.tenant_id}"
+                f" keeps memory at {self._provider_id}"
+            )
 
     async def _model(self, project: ProjectKey) -> str | None:
         if not self._vectors:

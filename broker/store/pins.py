@@ -89,6 +89,8 @@ def _conditions(query: PinQuery) -> Iterator[ColumnElement[bool]]:
     yield pins.c.project_id == query.project_id
     if query.run_ids:
         yield pins.c.run_id == any_(bindparam("run_ids", list(query.run_ids), ARRAY(Text)))
+    if query.provider_id is not None:
+        yield pins.c.provider_id == query.provider_id
     if query.committed_from is not None:
         yield pins.c.create_time >= query.committed_from
     if query.committed_before is not None:

@@ -218,17 +218,23 @@ async def _recalled(
     return await asyncio.gather(*map(one, questions))
 
 
-def main() -> int:
-    """Return the exit code: 0, or 2 without a folder."""
+def _lack(folder: Path | None) -> str:
+    if folder is None:
+        return "A folder of conversations is needed"
+    if not folder.is_dir():
+        return f"There is no folder {folder}"
+    return f"There is no conversation in a *.json of {folder}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return the exit code: 0, or 2 without conversations."""
     parser = argparse.ArgumentParser(prog="make bench-recall", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--provider", type=Provider, choices=[*Provider], default=Provider.POSTGRES)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     conversations = [] if given.folder is None else list(load(given.folder))
     if not conversations:
-        print(
-            "A folder of conversations is needed: make bench-recall DATA=<folder>", file=sys.stderr
-        )
+        print(f"{_lack(given.folder)}: make bench-recall DATA=<folder>", file=sys.stderr)
         return 2
     questions = sum(len(each.questions) for each in conversations)
     print(

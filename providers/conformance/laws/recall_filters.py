@@ -73,7 +73,7 @@ async def _expect(
 
 @law("Q-1", "B-1", capability=Capability.RECALL)
 async def superseded_rejected_expired_forgotten_absent_from_every_arm(bench: Bench) -> None:
-    """000-22, 000-24, 001-09: over every kind, state and trust, with an end or without."""
+    """000-22, 000-24, 001-09, 001-23: over every kind, state and trust, with an end or without."""
     project, now = bench.project(), START + timedelta(hours=2)
     past, coming = START + timedelta(hours=1), START + timedelta(hours=3)
     ends = {

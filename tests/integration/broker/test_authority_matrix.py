@@ -369,7 +369,10 @@ async def test_token(ground: Ground, row: Row) -> None:
 
 @pytest.mark.parametrize("row", GRANT_ROWS, ids=lambda row: row.name)
 async def test_grants(ground: Ground, row: Row) -> None:
-    """004-05, 004-06, 004-07, 004-08, 004-09, B6: one question, and nothing after it."""
+    """004-05, 004-06, 004-07, 004-08, 004-09, 001-14, 001-29, B6: one question, and nothing more.
+
+    Who may not see a project is refused by every RPC: told nothing, and not everything.
+    """
     await judge(ground, with_search(row))
 
 

@@ -1,11 +1,16 @@
 """The plain client of the memory protocol, against a broker."""
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
 from grpc import aio
 
 from broker.client import MemoryClient, MemoryNotFoundError, connect, reason_of
+from tests.deploy.files import ROOT
 from tests.fixtures.broker import Stand
 
 
@@ -70,3 +75,26 @@ async def test_what_is_refused(memory: MemoryClient) -> None:
     assert reason_of(refused.value) == "CONTENT_REFUSED"
     with pytest.raises(TypeError, match="list of tags"):
         await memory.remember("text", tags="ops")
+
+
+def test_the_five_lines_of_the_readme(stand: Stand) -> None:
+    """003-12: pasted as the README has them, into what it says, they remember and recall.
+
+    Only address and project are the stand's.
+    """
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^```\n(import os; (?:.+\n){5})```$", readme, re.MULTILINE)
+    pasted, addresses = re.subn(r"127\.0\.0\.1:\d+", stand.broker.address, lines)
+    pasted, projects = re.subn('"atlas"', f'"{stand.project()}"', pasted)
+    assert (addresses, projects) == (1, 1)
+    done = subprocess.run(
+        [sys.executable, "-m", "asyncio"],
+        input=f"{pasted}\n",
+        env={**os.environ, "TOKEN": stand.identity.token(), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    told = re.compile(r"\d\.\d+ Deploys are frozen on Fridays agent, pending$", re.MULTILINE)
+    assert told.search(done.stdout), (done.stdout, done.stderr)

@@ -119,7 +119,7 @@ async def decisions_of_type(desk: Desk, kind: str) -> list[str]:
 
 
 async def test_what_never_enters(desk: Desk) -> None:
-    """004-89: other runs' notes, other agents' private memories, what is refused or put aside."""
+    """004-89, R20: other runs' notes, others' private memories, what is refused or put aside."""
     rejected = await desk.made("rejected", content="rejected")
     await desk.changed(REJECT, rejected)
     archived = await desk.made("archived", content="archived")
@@ -182,7 +182,7 @@ async def test_the_runs_prompt_cap(desk: Desk) -> None:
 
 
 async def test_mandatory_decisions_over_budget(desk: Desk) -> None:
-    """004-92: both numbers, in characters; nothing is logged."""
+    """004-92, R12: both numbers, in characters; nothing is logged."""
     await desk.made()
     await decisions(desk, "d" * 12_000, "e" * 12_000)
     refused = await desk.told(COMPILE)

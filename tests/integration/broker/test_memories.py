@@ -77,7 +77,7 @@ async def test_a_replay_says_what_was_said(agent: Agent) -> None:
 
 
 async def test_what_was_forgotten_stays_so(agent: Agent) -> None:
-    """R1, 002-17, 003-05: by no read, in no arm, and by no way of writing."""
+    """000-23, R1, 002-17, 003-05: by no read, in no arm, and by no way of writing."""
     record = await agent.kept(TEA)
     assert (await agent.forget(record)).found
     assert not (await agent.forget(record)).found
@@ -194,7 +194,7 @@ async def test_a_batch_is_whole_or_nothing(agent: Agent) -> None:
 
 
 async def test_by_tags(agent: Agent) -> None:
-    """003-04, R16: all of these tags, or one that fits; the most important first, then the cut."""
+    """001-22, 003-04, R16: all of these tags, or one; the most important first, then the cut."""
     for number, tags in enumerate((["a", "Ops-1"], ["a", "b"], ["b", "ops-2"])):
         memory = pb.MemoryInput(content=f"text {number}", tags=tags, importance=number / 2)
         await agent.send("Remember", memory=memory)
@@ -249,7 +249,7 @@ async def test_queries_of_every_kind(agent: Agent, name: str) -> None:
 
 @pytest.mark.parametrize("query", ["", " \t\n", "x" * 2_001])
 async def test_queries_out_of_bounds(agent: Agent, query: str) -> None:
-    """000-01: refused by name and limit; 2,000 code points are taken."""
+    """000-01, 001-22: refused by name and limit; 2,000 code points are taken."""
     refused = await agent.recall(query)
     assert (refused.reason, list(refused.violations)) == ("FIELD_INVALID", ["query"])
     assert not isinstance(await agent.recall("x" * 2_000), Refused)

@@ -160,7 +160,7 @@ async def test_no_facet_stays_none(keeper: Keeper) -> None:
 
 
 async def test_output_only_fields_are_ignored(keeper: Keeper) -> None:
-    """000-08, 004-47: nobody flags, corroborates or raises a memory by saying so."""
+    """000-08, 004-47, R4: nobody flags, corroborates or raises a memory by saying so."""
     claimed = record_pb2.MemoryFacet(
         subject="s",
         origin_tier=OPERATOR_TIER,

@@ -250,6 +250,8 @@ def test_a_file_that_cannot_be_read_is_told(
     assert "Traceback" not in refused.said
     if trouble != "folder":  # the parser of the command line tells of that one
         refused.refused_with("broker.toml")
+    if trouble == "absent":
+        refused.refused_with(f"broker: {file}: No such file")
 
 
 @pytest.mark.parametrize("setting", ["listen", "metrics_listen"])

@@ -193,7 +193,7 @@ async def test_default_states(shelf: Desk) -> None:
 
 
 async def test_trusts(shelf: Desk) -> None:
-    """004-66, 000-24: by trust; what is rejected is kept, and found by whoever asks for it."""
+    """004-66, 000-24, R20: by trust; what is rejected is kept, and found by whoever asks for it."""
     assert await found(shelf, trusts=[record_pb2.TRUST_REJECTED]) == ["rejected"]
     assert await found(shelf, trusts=[record_pb2.TRUST_APPROVED]) == ["context"]
     assert await found(shelf, trusts=[record_pb2.TRUST_LEGACY], states=[4]) == ["the sky is blue"]
@@ -266,7 +266,7 @@ async def test_bad_filters(desk: Desk, changes: dict[str, Any], field: str, rule
 
 
 async def test_order_and_views(desk: Desk) -> None:
-    """004-67: what changed last comes first; a basic view has a snippet in place of the text."""
+    """004-67, R18: what changed last comes first; a basic view has a snippet for the text."""
     made = [await desk.made(f"key-{n}", content=f"{n} " + "\U0001f308" * 300) for n in range(4)]
     edited = await desk.changed(UPDATE, made[1], content="edited", rationale="because")
     found_now = (await desk.done(SEARCH)).records
@@ -298,7 +298,7 @@ def _at(put: Any, time: Any) -> Any:
 
 
 async def test_page_sizes(desk: Desk) -> None:
-    """004-66: 0 means 50, more than 100 means 100; the end has an empty token, and only the end."""
+    """001-13, 004-66: 0 means 50, above 100 means 100; only the end has an empty token."""
     await desk.made()
     for _ in range(3):
         await decisions(desk.stand, desk.project, 34)

@@ -74,6 +74,14 @@ async def test_times(kept: Kept) -> None:
     assert await kept.runs(committed_from=at, run_ids=("a", "r-9")) == ["r-9"]
 
 
+async def test_a_provider(kept: Kept) -> None:
+    """004-69: those of one provider, byte for byte."""
+    await kept.store.insert_if_absent(replace(PIN, run_id="r-8", provider_id="other"))
+    assert await kept.runs(provider_id="other") == ["r-8"]
+    assert await kept.runs(provider_id="Other") == []
+    assert len(await kept.runs(provider_id=PIN.provider_id)) == len(kept.pins)
+
+
 async def test_a_store_that_is_away() -> None:
     """004-101: retryable, and nothing is taken for no pin."""
     engine = open_engine("postgresql://nobody:x@127.0.0.1:1/none", pool_size=1)

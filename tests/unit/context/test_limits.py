@@ -123,7 +123,7 @@ def padded(make: Make, record_id: str, *others: Record, surplus: int = 0) -> tup
 
 @pytest.mark.parametrize("surplus", [-1, 0, 1])
 def test_decisions_at_the_budget(surplus: int) -> None:
-    """004-92, 004-93: they are never left out; both numbers are told, in characters."""
+    """004-92, 004-93, R11, R12: never left out; both numbers are told, four characters a token."""
     record, tokens = padded(decision, "d1", decision("d0"), surplus=surplus)
     limits = ContextLimits(tokens=tokens)
     if surplus <= 0:
@@ -229,7 +229,7 @@ def test_the_frame_alone_may_exceed_the_budget() -> None:
 
 
 def test_always_is_inside_the_same_limits() -> None:
-    """000-06."""
+    """000-06, 000-30: the newest first, up to the first that does not fit."""
     records = [memory(f"m{index}", facet=always(), age=index) for index in range(3)]
     context = compiled(*records, limits=ContextLimits(items=2), query="queue")
     assert (entered(context), left_out(context)) == (["m0", "m1"], [("m2", ITEM_LIMIT)])

@@ -111,7 +111,7 @@ def do(verb: Verb, record: Record) -> HeadPut:
     ("verb", "kind", "state", "trust"), list(product(Verb, Kind, State, Trust))
 )
 def test_every_transition(verb: Verb, kind: Kind, state: State, trust: Trust) -> None:
-    """004-47, 004-52, 004-54, 004-57: what is not in the table is refused and says what it met."""
+    """004-47, 004-52, 004-54, 004-57, R2: what is not in the table is refused, and why is told."""
     record = head(kind, state, trust)
     expected = EXPECTED.get((verb, kind, state, trust))
     if expected is None:

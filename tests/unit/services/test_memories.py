@@ -164,7 +164,7 @@ async def test_what_is_declared_is_kept() -> None:
 
 
 async def test_what_was_forgotten_does_not_come_back() -> None:
-    """R1, 002-17, 003-05: found once; the text is refused from then on, other words are new."""
+    """000-23, R1, 002-17, 003-05: found once; the text is refused then, other words are new."""
     desk = Desk()
     record_id = (await desk.remember(TEA)).remembered[0].record.current.record_id
     with pytest.raises(StaleRevisionError):

@@ -63,7 +63,7 @@ def test_the_imported_head() -> None:
 
 
 def test_rank_does_not_travel() -> None:
-    """004-88, 000-08: the origin counts as external; what was said against it is over."""
+    """004-88, 000-08, R5: the origin counts as external; what was said against it is over."""
     facet = specimens.facet(origin_tier=OriginTier.OPERATOR)
     old = whole(
         specimens.memory("m"),
