@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         name="what is told again is told",
         file="broker/retrieval/ranking.py",
-        right="        if repetition is Repetition.SAME:\n",
-        wrong="        if repetition is None:\n",
+        right="repetition is Repetition.NONE and room.take(record)",
+        wrong="room.take(record)",
         tests=(RANKING,),
     ),
     Mutant(
