@@ -5,7 +5,7 @@ worth reading, ``ranked`` puts them in order.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -67,7 +67,7 @@ def ranked(
     asked: frozenset[str],
     at: datetime,
     limit: int,
-    per_subject: int = PER_SUBJECT_MAX,
+    per_subject: int | None = PER_SUBJECT_MAX,
     weights: Weights,
 ) -> tuple[Recollection, ...]:
     """Return the best memories in order.
@@ -78,7 +78,7 @@ def ranked(
         asked: The terms of the query.
         at: The moment that is asked about.
         limit: How many at most.
-        per_subject: How many of them at most about one subject.
+        per_subject: How many of them at most about one subject. ``None``: as many as there are.
         weights: What counts beside the query.
     """
     records = {head.current.record_id: head for head in heads}
@@ -90,30 +90,54 @@ def ranked(
     return tuple(_recollection(found, record, scores) for record in _by_tier(chosen))
 
 
-def _chosen(records: Sequence[Record], limit: int, per_subject: int) -> list[Record]:
+def _chosen(records: Sequence[Record], limit: int, per_subject: int | None) -> list[Record]:
     """Return the first of the order, but few about one subject, and what is new before what is not.
 
-    What says the same as a better one, in other case or white space, is left out.
+    What is not new takes no place from what is, of its subject neither. What says the same as a
+    better one, in other case or white space, is left out.
     """
     told = Told()
-    subjects: Counter[str] = Counter()
+    room = _Room(per_subject)
     new: list[Record] = []
-    known: list[Record] = []
+    behind: list[tuple[Said, Record]] = []
     for record in records:
         if len(new) == limit:
-            break
-        said = Said.by(record)
+            return new
+        said = Said(record)
         repetition = told.repetition(said)
-        if repetition is Repetition.SAME:
-            continue
+        if repetition is Repetition.NEAR:
+            behind.append((said, record))
+        elif repetition is Repetition.NONE and room.take(record):
+            told.add(said)
+            new.append(record)
+    return [*new, *_known(behind, room)][:limit]
+
+
+def _known(behind: Iterable[tuple[Said, Record]], room: "_Room") -> Iterator[Record]:
+    """Yield what is not new for the places that are left, each text once."""
+    texts: set[str] = set()
+    for said, record in behind:
+        if said.whole not in texts and room.take(record):
+            texts.add(said.whole)
+            yield record
+
+
+class _Room:
+    """The places that each subject has left."""
+
+    def __init__(self, per_subject: int | None) -> None:
+        """Take how many a subject has; ``None``: there is no end of them."""
+        self._per_subject = per_subject
+        self._taken: Counter[str] = Counter()
+
+    def take(self, record: Record) -> bool:
+        """Take a place for a memory, and tell whether there was one left."""
         subject = _facet(record).subject
-        if subject is not None:
-            subjects[folded(subject)] += 1
-            if subjects[folded(subject)] > per_subject:
-                continue
-        told.add(said)
-        (new if repetition is Repetition.NONE else known).append(record)
-    return [*new, *known][:limit]
+        if subject is None or self._per_subject is None:
+            return True
+        name = folded(subject)
+        self._taken[name] += 1
+        return self._taken[name] <= self._per_subject
 
 
 def _by_tier(records: Iterable[Record]) -> list[Record]:

@@ -1,7 +1,7 @@
 """What says again what a better memory said already: left out, or put behind (002-26)."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import Final
 
 from broker.retrieval.terms import distinct_terms, jaccard
@@ -25,25 +25,25 @@ class Repetition(Enum):
     """All of it, but for case, composition and white space."""
 
 
-@dataclass(frozen=True, slots=True)
 class Said:
-    """What a memory says: title and content, and the terms it is compared by."""
+    """What a memory says: title and content, and ``terms``, which it is compared by."""
 
-    text: str
-    terms: frozenset[str]
-
-    @classmethod
-    def by(cls, record: Record) -> "Said":
-        """Return what a memory says."""
+    def __init__(self, record: Record) -> None:
+        """Take what a memory says."""
         content = record.current.content
-        text = f"{content.title or ''}\n{content.content}"
-        return cls(text, distinct_terms(text[:COMPARED_MAX]))
+        self._text = f"{content.title or ''}\n{content.content}"
+        self.terms = distinct_terms(self._text[:COMPARED_MAX])
+
+    @cached_property
+    def whole(self) -> str:
+        """All of it, but for case, composition and white space: folded once, if it is asked for."""
+        return " ".join(folded(self._text).split())
 
     def repeats(self, other: "Said") -> Repetition:
         """Tell how much of this the other says, too. Whole texts are folded where they are near."""
-        if self.terms != other.terms and jaccard(self.terms, other.terms) < NEAR_DUPLICATE:
+        if self.terms != other.terms and not _near(self.terms, other.terms):
             return Repetition.NONE
-        return Repetition.SAME if _folded(self) == _folded(other) else Repetition.NEAR
+        return Repetition.SAME if self.whole == other.whole else Repetition.NEAR
 
 
 class Told:
@@ -66,5 +66,7 @@ class Told:
         self._said.append(said)
 
 
-def _folded(said: Said) -> str:
-    return " ".join(folded(said.text).split())
+def _near(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Tell whether most terms of two that differ are common: never where one has far fewer."""
+    fewer, more = sorted((len(one), len(other)))
+    return fewer / more >= NEAR_DUPLICATE and jaccard(one, other) >= NEAR_DUPLICATE

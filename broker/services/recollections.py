@@ -32,7 +32,9 @@ from broker.services.recall_fields import (
     eligible,
     superseded_asked,
 )
+from broker.services.turns import with_room
 from providers.capabilities import Capability
+from providers.eligibility import is_eligible
 from providers.entries import Vector
 from providers.interface import IMemoryProvider
 from providers.model import Record
@@ -66,16 +68,17 @@ class Recollections:
         access = await self._access.enter(authorized, Capability.RECALL)
         asked = await self._asked(access, request)
         recalled, listed, heads = await self._access.read(access, partial(_found, asked=asked))
-        limit = request.limit or LIMIT_DEFAULT
-        results = ranked(
+        order = partial(
+            ranked,
             listed,
             heads,
             asked=frozenset(asked.terms),
             at=asked.eligible.at,
-            limit=limit,
-            per_subject=PER_SUBJECT_MAX if asked.eligible.subject is None else limit,
+            limit=request.limit or LIMIT_DEFAULT,
+            per_subject=PER_SUBJECT_MAX if asked.eligible.subject is None else None,
             weights=self._weights,
         )
+        results = await with_room(order, _length(heads))
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
         return Recollected(
             project_id=request.scope.project_id,
@@ -153,7 +156,10 @@ class _Asked:
 async def _found(
     provider: IMemoryProvider, timeout: float, *, asked: _Asked
 ) -> tuple[Recalled, Shortlist, Collection[Record]]:
-    """Return what a provider found, and the heads of what may be among the best."""
+    """Return what a provider found, and the heads of what may be among the best.
+
+    They are judged again, since they may have changed between the two trips.
+    """
     if not asked.terms and asked.vector is None:
         return Recalled(), shortlist(Recalled()), ()
     request = RecallRequest(eligible=asked.eligible, terms=asked.terms, vector=asked.vector)
@@ -162,7 +168,14 @@ async def _found(
     if not listed.scores:
         return recalled, listed, ()
     wanted = LoadRequest(project=asked.eligible.project, record_ids=tuple(listed.scores))
-    return recalled, listed, (await provider.load(wanted, timeout=timeout)).heads.values()
+    heads = (await provider.load(wanted, timeout=timeout)).heads.values()
+    return recalled, listed, [each for each in heads if is_eligible(each, asked.eligible)]
+
+
+def _length(heads: Collection[Record]) -> int:
+    """Return how many code points are compared at most."""
+    contents = (each.current.content for each in heads)
+    return sum(len(each.title or "") + len(each.content) for each in contents)
 
 
 def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:

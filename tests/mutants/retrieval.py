@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 TERMS = "tests/unit/retrieval/test_terms.py"
 RANKING = "tests/unit/retrieval/test_ranking.py"
 NEIGHBOURS = "tests/unit/retrieval/test_neighbours.py"
+RECOLLECTIONS = "tests/unit/services/test_recollections.py"
 
 MUTANTS = (
     Mutant(
@@ -38,16 +39,44 @@ MUTANTS = (
     Mutant(
         name="what is told again is told",
         file="broker/retrieval/ranking.py",
-        right="        if repetition is Repetition.SAME:\n",
-        wrong="        if repetition is None:\n",
+        right="repetition is Repetition.NONE and room.take(record)",
+        wrong="room.take(record)",
         tests=(RANKING,),
     ),
     Mutant(
         name="exactly 0.8 of common terms is new",
         file="broker/retrieval/repeats.py",
-        right=" < NEAR_DUPLICATE",
-        wrong=" <= NEAR_DUPLICATE",
+        right="jaccard(one, other) >= NEAR_DUPLICATE",
+        wrong="jaccard(one, other) > NEAR_DUPLICATE",
         tests=(RANKING,),
+    ),
+    Mutant(
+        name="what is nearly told takes a place of its subject",
+        file="broker/retrieval/ranking.py",
+        right="        if repetition is Repetition.NEAR:\n",
+        wrong="        if repetition is Repetition.NEAR and room.take(record):\n",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="a text is folded for every other that is near",
+        file="broker/retrieval/repeats.py",
+        right="    @cached_property\n",
+        wrong="    @property\n",
+        tests=(RANKING,),
+    ),
+    Mutant(
+        name="what a memory became between the trips of a recall is told",
+        file="broker/services/recollections.py",
+        right="[each for each in heads if is_eligible(each, asked.eligible)]",
+        wrong="list(heads)",
+        tests=(RECOLLECTIONS,),
+    ),
+    Mutant(
+        name="long texts are ranked on the loop",
+        file="broker/services/recollections.py",
+        right="with_room(order, _length(heads))",
+        wrong="with_room(order, len(heads))",
+        tests=(RECOLLECTIONS,),
     ),
     Mutant(
         name="a place is won by origin",
