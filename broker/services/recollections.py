@@ -21,6 +21,7 @@ from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
 from broker.retrieval.fitness import Weights
 from broker.retrieval.ranking import PER_SUBJECT_MAX, Shortlist, ranked, shortlist
+from broker.retrieval.repeats import COMPARED_MAX
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
@@ -173,9 +174,10 @@ async def _found(
 
 
 def _length(heads: Collection[Record]) -> int:
-    """Return how many code points are compared at most."""
+    """Return how many code points may have to be folded: short texts come to nothing beside it."""
     contents = (each.current.content for each in heads)
-    return sum(len(each.title or "") + len(each.content) for each in contents)
+    lengths = (len(each.title or "") + len(each.content) for each in contents)
+    return sum(length for length in lengths if length > COMPARED_MAX)
 
 
 def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:
