@@ -41,7 +41,7 @@ def _page(statement: str, *, brief: int, bytes_max: int) -> str:
 
 REVISIONS = _page(_read("revisions.sql"), brief=7, bytes_max=8)
 
-WALK = 500
+WALK = 200
 """How many heads a search for text looks through before it asks the index of the text."""
 
 
