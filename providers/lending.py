@@ -23,7 +23,7 @@ class Lender(Generic[Link]):
         ready: int,
         connect: Callable[[], Awaitable[Link]],
         is_sound: Callable[[Link], Awaitable[bool]],
-        leave: Callable[[Link], None],
+        leave: Callable[[Link], "asyncio.Future[None]"],
     ) -> None:
         """Keep what is needed to connect; nothing is opened.
 
@@ -32,7 +32,8 @@ class Lender(Generic[Link]):
             ready: How many the first call opens.
             connect: Opens one that is ready for calls.
             is_sound: Tells whether one that was idle is still good.
-            leave: Lets go of one, at once: whatever takes time goes on by itself.
+            leave: Lets go of one, and gives what ends when it is gone. One that was in use keeps
+                its place until then, so that there are never more than ``most``.
         """
         self._places = asyncio.Semaphore(most)
         self._ready = ready
@@ -77,12 +78,13 @@ class Lender(Generic[Link]):
     def give(self, link: Link) -> None:
         """Take a connection back on which nothing is under way."""
         self._back(link)
+        self._places.release()
         self._keep(link)
 
     def drop(self, link: Link) -> None:
         """Let go of a connection of which nobody knows what is under way."""
         self._back(link)
-        self._leave(link)
+        self._leave(link).add_done_callback(lambda _: self._places.release())
 
     def close(self) -> None:
         """Lend no more, and let go of all that nobody uses."""
@@ -98,7 +100,6 @@ class Lender(Generic[Link]):
 
     def _back(self, link: Link) -> None:
         self.used.discard(link)
-        self._places.release()
         if self.is_closed and not self.used:
             self._returned.set()
 

@@ -10,7 +10,7 @@ from broker.domain.records import Stamp, created
 from broker.memory.changes import gave_way, reinforced
 from broker.memory.decide import DUPLICATE_COSINE, Found, Scored, Verdict, decide
 from broker.memory.holding import is_refuted
-from broker.memory.keys import belief_key, belief_key_of, content_key, content_key_of
+from broker.memory.keys import belief_key, belief_key_of, content_key_of
 from broker.memory.shelf import Shelf, with_entry
 from providers.entries import RecallEntry, Vector
 from providers.model import Content, Kind, MemoryFacet, Record, RevisionRef
@@ -24,7 +24,7 @@ SCORE_DIGITS: Final = 4
 class Item:
     """One memory to take in, checked, stamped and admitted.
 
-    ``terms`` are the distinct terms of its text.
+    ``terms`` are the distinct terms of its text, ``content_key`` is the key of it.
     """
 
     agent_id: str
@@ -32,12 +32,8 @@ class Item:
     content: Content
     facet: MemoryFacet
     terms: frozenset[str]
+    content_key: str
     entry: RecallEntry
-
-    @property
-    def content_key(self) -> str:
-        """The key of its text."""
-        return content_key(self.agent_id, self.facet.namespace, self.content.content)
 
     @property
     def belief_key(self) -> str | None:
@@ -55,6 +51,11 @@ class Likeness:
     record_id: str
     cosine: float | None
     jaccard: float
+
+    @property
+    def may_be_same(self) -> bool:
+        """Whether it may say the very same: only then are whole texts worth a look."""
+        return self.jaccard == 1.0 if self.cosine is None else self.cosine >= DUPLICATE_COSINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class Intake:
 
     def _twin(self, item: Item, like: Iterable[Likeness]) -> Record | None:
         """Return a live memory of the same text that does not hold its key."""
-        live = (self.shelf.live(each.record_id) for each in like)
+        live = (self.shelf.live(each.record_id) for each in like if each.may_be_same)
         return next(
             (each for each in live if each and _content_key(each) == item.content_key), None
         )

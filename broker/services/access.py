@@ -52,7 +52,7 @@ from providers.requests import (
 
 T = TypeVar("T")
 
-ATTEMPTS_MAX: Final = 5
+ATTEMPTS_MAX: Final = 8
 """How often a write is decided before contention is told to its caller."""
 
 DECISIONS_MAX: Final = 4

@@ -1,5 +1,7 @@
 """The use case that forgets a memory."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from broker.domain.authority import Authorized
@@ -26,8 +28,8 @@ from broker.services.access import Access, AccessPath, Write
 from broker.services.head_writer import HeadWriter
 from providers.capabilities import Capability
 from providers.model import (
+    Claim,
     ClaimRelease,
-    HeadPut,
     ReceiptKey,
     Record,
     RevisionRef,
@@ -94,13 +96,18 @@ class Forgetting:
                 create_time=after.create_time,
                 outcome={"found": True},
             )
-            return WriteSet(
+            text = content_key_of(record.current)
+            teller = _teller(text, record, loaded, at=after.create_time)
+            written = WriteSet(
                 project=access.project,
                 receipt=receipt,
                 heads=(put,),
                 releases=_releases(record),
-                tombstones=_tombstones(record, put, loaded),
             )
+            if teller is not None:  # holds the key as it does now, or this is decided again
+                return replace(written, claims=(Claim(text, teller, held_by=teller),))
+            buried = Tombstone(text, TOMBSTONE_KIND, after.create_time)
+            return replace(written, tombstones=(buried,))
 
         return Write(
             method=FORGET,
@@ -144,11 +151,10 @@ def _asked(access: Access, record: Record, loaded: Loaded) -> LoadRequest | None
     return LoadRequest(project=access.project, keys=asked, record_ids=holders)
 
 
-def _tombstones(record: Record, put: HeadPut, loaded: Loaded) -> tuple[Tombstone, ...]:
-    key, now = content_key_of(record.current), put.record.current.create_time
+def _teller(key: str, record: Record, loaded: Loaded, *, at: datetime) -> str | None:
+    """Return the other memory that is in use and says the same, if there is one."""
     held_by = loaded.keys[key].record_id
     holder = loaded.heads.get(held_by or "")
     if held_by == record.current.record_id or holder is None:
-        return (Tombstone(key, TOMBSTONE_KIND, now),)
-    is_said = standing(holder, key, now) is Standing.LIVE
-    return () if is_said else (Tombstone(key, TOMBSTONE_KIND, now),)
+        return None
+    return held_by if standing(holder, key, at) is Standing.LIVE else None

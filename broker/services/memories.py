@@ -156,9 +156,12 @@ class _Intent:
                 content=content,
                 facet=facet,
                 terms=each,
+                content_key=checked.keys(scope.agent_id)[0],
                 entry=entry,
             )
-            for content, facet, each, entry in zip(contents, facets, terms, entries, strict=True)
+            for checked, content, facet, each, entry in zip(
+                self.checked, contents, facets, terms, entries, strict=True
+            )
         )
         return items, gap
 

@@ -21,7 +21,6 @@ from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
 from broker.retrieval.fitness import Weights
 from broker.retrieval.ranking import PER_SUBJECT_MAX, Shortlist, ranked, shortlist
-from broker.retrieval.repeats import COMPARED_MAX
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
@@ -174,10 +173,9 @@ async def _found(
 
 
 def _length(heads: Collection[Record]) -> int:
-    """Return how many code points may have to be folded: short texts come to nothing beside it."""
+    """Return how many code points are compared at most."""
     contents = (each.current.content for each in heads)
-    lengths = (len(each.title or "") + len(each.content) for each in contents)
-    return sum(length for length in lengths if length > COMPARED_MAX)
+    return sum(len(each.title or "") + len(each.content) for each in contents)
 
 
 def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:

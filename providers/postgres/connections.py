@@ -129,11 +129,12 @@ class Connections:
             },
         }
 
-    def _leave(self, link: Connection) -> None:
+    def _leave(self, link: Connection) -> "asyncio.Task[None]":
         """Ask the server to drop the statement, then close; never wait for it here."""
         task = asyncio.get_running_loop().create_task(_close(link))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+        return task
 
 
 async def _is_open(link: Connection) -> bool:

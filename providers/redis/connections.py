@@ -214,10 +214,11 @@ class Connections:
         connection.ssl_context.context = self._tls
         return connection
 
-    def _leave(self, link: Link) -> None:
+    def _leave(self, link: Link) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(_close(link.connection))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+        return task
 
 
 async def _is_quiet(link: Link) -> bool:

@@ -71,7 +71,7 @@ class Verifier:
             self._keys = keys
             self._verified.clear()
         known = self._verified.get(token)
-        if known is None or known["exp"] + _LEEWAY_S <= time.time():
+        if known is None or float(known["exp"]) + _LEEWAY_S <= time.time():
             known = self._verified[token] = _verified(token, keys, self._issuer)
         return known
 

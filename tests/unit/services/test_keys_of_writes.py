@@ -190,7 +190,7 @@ async def test_a_belief_is_given_back_with_its_subject() -> None:
     assert verbs.world.commits[-1].releases == (ClaimRelease(held, name(made)),)
 
 
-async def test_what_is_taken_five_times_is_told() -> None:
+async def test_what_is_taken_again_and_again_is_told() -> None:
     """004-60: bounded, like every contention."""
     world = World(may_write=True, outcomes=[ClaimTaken(key(), "other")] * ATTEMPTS_MAX)
     with pytest.raises(ConcurrentWriteError):

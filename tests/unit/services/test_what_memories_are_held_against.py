@@ -154,3 +154,23 @@ async def test_a_refusal_is_met_by_who_takes_the_key(
     with pytest.raises(TombstonedError):
         await desk.remember(TEA)
     assert desk.live() == [TEA]
+
+
+async def test_who_says_it_now_says_it_when_it_is_forgotten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1: forgotten while the other memory of the text lets go of it, the text is buried."""
+    first = (await desk.remember(TEA, **BELIEF)).remembered[0].record
+    await desk.remember(COFFEE, **BELIEF)
+    again = (await desk.remember(TEA, **BELIEF)).remembered[0].record
+    commits = [desk.world.provider.commit]
+
+    async def after_another(write_set: WriteSet, *, timeout: float) -> CommitOutcome:
+        monkeypatch.undo()
+        assert (await desk.forget(again.current.record_id, revision=1, key="other")).found
+        return await commits[0](write_set, timeout=timeout)
+
+    monkeypatch.setattr(desk.world.provider, "commit", after_another)
+    assert (await desk.forget(first.current.record_id, revision=2)).found
+    with pytest.raises(TombstonedError):
+        await desk.remember(TEA, **BELIEF)
