@@ -79,14 +79,14 @@ class RedisBenchmarkCase:
         provider = RedisMemoryProvider(memory.backend.options())
         await provider.ready(timeout=SECONDS)  # loads the scripts
         calls: Any = provider._calls
-        link = await calls.connections.take()
+        link = await calls.connections.lender.take()
         try:
             command = calls._command(link, commit.encode(noted("write", RANDOM)))
             self._command = tuple(
                 each if isinstance(each, bytes) else str(each).encode() for each in command
             )
         finally:
-            calls.connections.give(link)
+            calls.connections.lender.give(link)
             await provider.close()
 
     async def run(self, concurrency: int, calls: int) -> Sample:
