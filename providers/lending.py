@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from providers.errors import ProviderClosedError
 
 Link = TypeVar("Link")
+Answer = TypeVar("Answer")
 
 
 class Lender(Generic[Link]):
@@ -51,6 +52,33 @@ class Lender(Generic[Link]):
         """Raise ProviderClosedError after ``close`` (G-9)."""
         if self.is_closed:
             raise ProviderClosedError("the provider was closed")
+
+    async def lend(
+        self,
+        work: Callable[[Link], Awaitable[Answer]],
+        *,
+        sound_after: tuple[type[Exception], ...],
+    ) -> Answer:
+        """Run ``work`` on a connection of its own, waiting for one included.
+
+        A call that did not end by itself, by an answer or by one of these errors, costs its
+        connection: nothing can be said of its state.
+
+        Raises:
+            ProviderClosedError: ``close`` was called. Not retryable.
+            Exception: What ``connect`` and ``work`` raise.
+        """
+        link = await self.take()
+        try:
+            answer = await work(link)
+        except sound_after:
+            self.give(link)
+            raise
+        except BaseException:
+            self.drop(link)
+            raise
+        self.give(link)
+        return answer
 
     async def take(self) -> Link:
         """Return a connection that nobody else uses; ``give`` it back, or ``drop`` it.

@@ -21,6 +21,10 @@ _GRACE = 1.0
 _CLOSE = 2.0
 
 
+# What a statement and a refusal of ours leave behind is a connection that is ready again.
+_SOUND_AFTER = (asyncpg.PostgresError, ProviderError)
+
+
 class Connections:
     """Lends connections to one call each."""
 
@@ -54,27 +58,14 @@ class Connections:
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, timeout: float) -> T:
         """Run ``work`` on a connection of its own, waiting for one included.
 
-        A call that did not end by itself costs its connection: nothing can be said of its state.
-
         Raises:
             ProviderClosedError: ``close`` was called. Not retryable.
             TimeoutError: The time ran out.
             Exception: What the driver or ``work`` raised.
         """
-        lender = self._lender
-        lender.check_open()
+        self._lender.check_open()
         async with asyncio.timeout(timeout):
-            link = await lender.take()
-            try:
-                answer = await work(link)
-            except (asyncpg.PostgresError, ProviderError):
-                lender.give(link)
-                raise
-            except BaseException:
-                lender.drop(link)
-                raise
-            lender.give(link)
-            return answer
+            return await self._lender.lend(work, sound_after=_SOUND_AFTER)
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Connection]:

@@ -119,17 +119,7 @@ class Calls:
         lender.check_open()
         try:
             async with asyncio.timeout(timeout):
-                link = await lender.take()
-                try:
-                    answer = await work(link)
-                except ProviderError:
-                    lender.give(link)
-                    raise
-                except BaseException:
-                    lender.drop(link)
-                    raise
-                lender.give(link)
-                return answer
+                return await lender.lend(work, sound_after=(ProviderError,))
         except errors.DRIVER as error:
             lender.check_open()
             raise errors.translate(error) from errors.bare(error)

@@ -219,9 +219,9 @@ redis.call('ZADD', key('order'), 'XX', 0, '')
     ),
     Mutant(
         name="a connection to Redis in doubt is lent again",
-        file=CALLS,
-        right="                    lender.drop(link)\n",
-        wrong="                    lender.give(link)\n",
+        file="providers/lending.py",
+        right="            self.drop(link)\n",
+        wrong="            self.give(link)\n",
         tests=(f"{HERE}test_redis_interruptions.py::test_200_short_deadlines_on_a_pool_of_two",),
     ),
     Mutant(

@@ -100,3 +100,24 @@ async def test_nothing_is_lent_after_the_end() -> None:
     with pytest.raises(ProviderClosedError):
         await asyncio.wait_for(waiting, WAIT_S)
     assert ends.leaving == [link]
+
+
+async def test_what_ends_by_itself_keeps_its_connection() -> None:
+    """G-8: an answer and a refusal that is known do; whatever else comes costs it."""
+    ends = Ends()
+
+    async def raising(error: BaseException | None) -> None:
+        async def work(link: int) -> int:
+            if error is not None:
+                raise error
+            return link
+
+        await ends.lender.lend(work, sound_after=(KeyError,))
+
+    await raising(None)
+    with pytest.raises(KeyError):
+        await raising(KeyError())
+    assert (ends.lender.idle, ends.leaving) == ([1], [])
+    with pytest.raises(asyncio.CancelledError):
+        await raising(asyncio.CancelledError())
+    assert (ends.lender.idle, ends.lender.used, ends.leaving) == ([], set(), [1])
