@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_SETTLES_NS = 1_000_000_000
+"""How old a change has to be before the file's status stands for its content."""
 
 
 class FileUnusableError(Exception):
@@ -17,9 +21,9 @@ class FileUnusableError(Exception):
 class WatchedFile(Generic[T]):
     """What a file says at this moment.
 
-    The content is compared on every look, so no change can hide behind an equal time or size. A
-    file that is missing or invalid gives an error until it is valid again: what it said before
-    never counts any more.
+    It is read on every look unless its status is as it was, and was so for a while when it was read
+    last: no change can hide behind an equal time or size. A file that is missing or invalid gives
+    an error until it is valid again: what it said before never counts any more.
     """
 
     def __init__(self, path: Path, parse: Callable[[bytes], T]) -> None:
@@ -31,6 +35,7 @@ class WatchedFile(Generic[T]):
         """
         self._path = path
         self._parse = parse
+        self._settled: tuple[int, ...] | None = None
         self._content: bytes | None = None
         self._outcome: T | FileUnusableError | None = None
 
@@ -48,10 +53,20 @@ class WatchedFile(Generic[T]):
         return self._outcome
 
     def _read(self) -> bytes | None:
+        """Return the content, read again unless nothing can have changed since."""
         try:
-            return self._path.read_bytes()
+            status = self._path.stat()
+            seen = (status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino)
+            if seen == self._settled:
+                return self._content
+            content = self._path.read_bytes()
         except OSError:
+            self._settled = None
             return None
+        # The clock of files stands still for some milliseconds: who wrote twice in one would not be
+        # told by it.
+        self._settled = seen if time.time_ns() - status.st_ctime_ns > _SETTLES_NS else None
+        return content
 
     def _evaluate(self, content: bytes | None) -> T | FileUnusableError:
         if content is None:
