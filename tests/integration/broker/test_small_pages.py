@@ -21,7 +21,7 @@ __all__ = ["behind"]
 
 COUNT: Final = 110
 PAGE: Final = 100
-SEARCHES: Final = 32
+SEARCHES: Final = 96
 REPLY_BYTES_MAX: Final = 3 * 1024 * 1024
 FULL: Final = record_pb2.RECORD_VIEW_FULL
 BASIC: Final = record_pb2.RECORD_VIEW_BASIC
