@@ -137,9 +137,9 @@ def _worded(revision: Revision) -> tuple[str | None, str]:
 class _Kept:
     """What becomes of keys.
 
-    ``meets_refusals`` says whether a key is taken from a record because it is out of use, or a
-    record is refused as untrue or changed. Both advance the graph that they expect: who would take
-    a key from a record that is being refused meets that, though the key stays where it is.
+    ``meets_refusals`` says whether a key is taken from a record because it is out of use. That
+    advances the graph that it expects, and so does a refusal as untrue or changed: who takes a key
+    from a record that is being refused meets that, though the key stays where it is.
     """
 
     def __init__(self) -> None:
@@ -220,7 +220,6 @@ class _Change:
 
     def _take_over(self, kept: _Kept, loaded: Loaded) -> None:
         """Hold the key of what is refuted, whoever holds it; a tombstone does as well."""
-        kept.meets_refusals = True
         held_by = loaded.keys.get(self.key)
         if held_by is None:
             kept.claims.append(Claim(self.key, self.after.record_id, self.after.record_id))

@@ -1,6 +1,7 @@
 """What a memory is compared with before it is kept, and what that may cost."""
 
 import struct
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -9,17 +10,18 @@ import pytest
 from broker.domain.embedding import NoVectors
 from broker.domain.errors import IdempotencyKeyReusedError, TombstonedError
 from broker.domain.memories import Action, DedupInput, DedupMode, Signal
-from broker.domain.requests import RejectKind, RejectRecord
+from broker.domain.requests import CreateRecord, RejectKind, RejectRecord, UpdateRecord
 from broker.retrieval.terms import distinct_terms
 from broker.services.entries import Entries
 from broker.services.head_writer import HeadWriter
 from broker.services.likeness import NEAREST_MAX, WORDS_MAX
 from broker.services.record_changes import RecordChanges
-from providers.model import BeliefType, MemoryKind, SourceType, WriteSet
+from broker.services.record_writes import RecordWrites
+from providers.model import BeliefType, Kind, MemoryKind, SourceType, WriteSet
 from providers.requests import CommitOutcome
 from tests.unit.services.memories import Desk
 from tests.unit.services.test_memories import only
-from tests.unit.services.world import SCOPE
+from tests.unit.services.world import CONTENT, SCOPE
 
 TEA: Final = "Mira drinks green tea every morning before work"
 COFFEE: Final = "Mira prefers black coffee"
@@ -44,9 +46,8 @@ def desk() -> Desk:
 async def test_words_do_not_count_against_what_has_a_vector(desk: Desk) -> None:
     """000-17, 001-03, §6.3: of facts of one form, each about another, all are kept."""
     count = NEAREST_MAX + 6
-    texts = [
-        f"Person{number} works for the city council of Town{number}" for number in range(count)
-    ]
+    said = "works for the city council and likes what she does there"
+    texts = [f"Person{number} {said}" for number in range(count)]
     desk.model.reason = None
     desk.model.vectors = {text: axis(number, count) for number, text in enumerate(texts)}
     for text in texts:
@@ -126,8 +127,9 @@ async def test_what_somebody_else_says_now_is_not_forgotten_with_it(desk: Desk) 
         await desk.remember(TEA, **BELIEF)
 
 
+@pytest.mark.parametrize("way", ["remember", "create"])
 async def test_a_refusal_is_met_by_who_takes_the_key(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """002-16, §6.3 step 0: an expired memory is refused as untrue while its text is told anew."""
     desk.world.may_write = True
@@ -152,7 +154,7 @@ async def test_a_refusal_is_met_by_who_takes_the_key(
 
     monkeypatch.setattr(desk.world.provider, "commit", after_a_refusal)
     with pytest.raises(TombstonedError):
-        await desk.remember(TEA)
+        await (desk.remember(TEA) if way == "remember" else created(desk, TEA))
     assert desk.live() == [TEA]
 
 
@@ -167,10 +169,34 @@ async def test_who_says_it_now_says_it_when_it_is_forgotten(
 
     async def after_another(write_set: WriteSet, *, timeout: float) -> CommitOutcome:
         monkeypatch.undo()
-        assert (await desk.forget(again.current.record_id, revision=1, key="other")).found
+        writer = HeadWriter(desk.world.path, desk.world, lambda: "id-of-the-edit")
+        edit = UpdateRecord(
+            scope=SCOPE,
+            idempotency_key="edit",
+            record_id=again.current.record_id,
+            expected_revision=1,
+            content=replace(CONTENT, content="Mira drinks nothing at all"),
+            reason="",
+            facet=None,
+            facet_mask=None,
+        )
+        await RecordWrites(desk.world.path, writer).update(desk.world.call(), edit)
         return await commits[0](write_set, timeout=timeout)
 
     monkeypatch.setattr(desk.world.provider, "commit", after_another)
     assert (await desk.forget(first.current.record_id, revision=2)).found
     with pytest.raises(TombstonedError):
         await desk.remember(TEA, **BELIEF)
+
+
+async def created(desk: Desk, text: str) -> None:
+    """Make a memory by CreateRecord."""
+    writer = HeadWriter(desk.world.path, desk.world, lambda: "id-of-another")
+    create = CreateRecord(
+        scope=SCOPE,
+        idempotency_key="another",
+        kind=Kind.MEMORY,
+        content=replace(CONTENT, content=text),
+        facet=None,
+    )
+    await RecordWrites(desk.world.path, writer).create(desk.world.call(), create)
