@@ -1,15 +1,17 @@
-"""Whom a broker calls: the Projects & Config owner and an Events service, in one process of theirs.
+"""Whom a broker calls: the Projects & Config owner and an Events service, a process each.
 
-Run as a program it serves both until standard input ends, and prints where, as JSON; a line there
-asks how many calls the owner got. The owner is that of the development stack; it verifies every
-token and reads rules from a file. The Events service takes every effect at once.
+Run as a program it is one of them: it prints where it serves, until standard input ends. A line
+there asks the owner how many calls it got. The owner is that of the development stack; it verifies
+every token and reads rules from a file. The Events service takes every effect at once.
+
+They share no process, since gRPC wakes every event loop of a process for each message of any.
 """
 
 import asyncio
 import gc
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +72,7 @@ def _project(name: str) -> Mapping[str, Any]:
 
 
 class Neighbours:
-    """The process, and where its services are."""
+    """The processes, and where their services are."""
 
     def __init__(self, content: str, directory: Path, jwks: Path, tls: Authority) -> None:
         """Say what it is to know; nothing is started.
@@ -83,39 +85,56 @@ class Neighbours:
         """
         self._playground = directory / "playground.yaml"
         self._playground.write_text(content, encoding="utf-8")
-        self._files = (self._playground, jwks, tls.chain, tls.key)
-        self._process: Program | None = None
+        self._shown = (str(tls.chain), str(tls.key))
+        self._known = (str(self._playground), str(jwks))
+        self._owner: Program | None = None
+        self._events: Program | None = None
         self.owner, self.events = "", ""
 
     def start(self) -> None:
         """Start, and wait until both serve."""
-        self._process = Program(__name__, *map(str, self._files))
-        self.owner, self.events = json.loads(self._process.line())
+        self._owner = Program(__name__, "owner", *self._shown, *self._known)
+        self._events = Program(__name__, "events", *self._shown)
+        self.owner, self.events = self._owner.line().strip(), self._events.line().strip()
 
     def asked(self) -> int:
         """Return how many calls the owner got so far."""
-        assert self._process is not None
-        return int(self._process.ask())
+        assert self._owner is not None
+        return int(self._owner.ask())
 
     def stop(self) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.stop()
+        """End them."""
+        for program in (self._owner, self._events):
+            if program is not None:
+                program.stop()
 
 
-async def _serve(document: str, jwks: str, chain: str, key: str) -> None:
-    credentials = server_credentials(Path(chain), Path(key))
+async def _serve_owner(chain: str, key: str, document: str, jwks: str) -> None:
     servicer = ProjectsConfigServicer(Path(document), Path(jwks), issuer=ISSUER)
-    owner, events = OwnerServer(servicer, credentials=credentials), GrantingEvents()
-    thread = EventsThread(events, credentials)
-    async with owner:
-        gc.freeze()
-        there = [f"localhost:{owner.address.rpartition(':')[2]}", f"localhost:{events.port}"]
-        print(json.dumps(there), flush=True)
+    credentials = server_credentials(Path(chain), Path(key))
+    async with OwnerServer(servicer, credentials=credentials) as owner:
+        _say_where(owner.address.rpartition(":")[2])
         while await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
             print(servicer.calls.total(), flush=True)
+
+
+async def _serve_events(chain: str, key: str) -> None:
+    events = GrantingEvents()
+    thread = EventsThread(events, server_credentials(Path(chain), Path(key)))
+    _say_where(events.port)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     thread.stop()
 
 
+def _say_where(port: str | int) -> None:
+    gc.freeze()
+    print(f"localhost:{port}", flush=True)
+
+
+SERVED: Mapping[str, Callable[..., Coroutine[Any, Any, None]]] = {
+    "owner": _serve_owner,
+    "events": _serve_events,
+}
+
 if __name__ == "__main__":
-    uvloop.run(_serve(*sys.argv[1:]))
+    uvloop.run(SERVED[sys.argv[1]](*sys.argv[2:]))
