@@ -25,6 +25,7 @@ from providers.postgres import commit as writer
 from providers.postgres import delivery, errors, export, reader, recall
 from providers.postgres.candidates import candidates
 from providers.postgres.connections import Connection, Connections
+from providers.postgres.gathering import HeadReader, is_one_head
 from providers.postgres.negotiate import negotiate
 from providers.postgres.options import PostgresOptions
 from providers.postgres.search import search
@@ -61,6 +62,7 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
         self._options = options
         self._resource = ResourceIdentity(options.resource_id, options.generation)
         self._connections = Connections(options, warm)
+        self._heads = HeadReader(self._connections, self._resource)
         self._deliveries = delivery.Writer(self._connections, self._resource)
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
@@ -83,6 +85,8 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
 
     async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
         """See ``IMemoryProvider.load``."""
+        if is_one_head(request):
+            return await _told(self._heads.load(request, timeout=timeout))
         work = partial(reader.load, resource=self._resource, request=request)
         return await self._read(work, timeout=timeout)
 
@@ -170,7 +174,12 @@ class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
         return await self._read(work, timeout=timeout)
 
     async def _read(self, work: Callable[[Connection], Awaitable[T]], *, timeout: float) -> T:
-        try:
-            return await self._connections.run(work, timeout=timeout)
-        except errors.DRIVER as error:
-            raise errors.translate(error) from error
+        return await _told(self._connections.run(work, timeout=timeout))
+
+
+async def _told(answer: Awaitable[T]) -> T:
+    """Return what was read; what went wrong is told in the contract's words."""
+    try:
+        return await answer
+    except errors.DRIVER as error:
+        raise errors.translate(error) from error

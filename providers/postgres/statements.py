@@ -12,6 +12,7 @@ def _read(name: str) -> str:
 
 
 LOAD = _read("load.sql")
+HEADS = _read("heads.sql")
 COMMIT = _read("commit.sql")
 CLASSIFY = _read("classify.sql")
 NEGOTIATE = _read("negotiate.sql")
@@ -139,6 +140,7 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     await connection.fetch(
         LOAD, None, None, _NO_KEYS, None, None, _NO_KEYS, [], _NO_KEYS, _NO_KEYS, None
     )
+    await connection.fetch(HEADS, _NO_KEYS, _NO_KEYS, _NO_KEYS)
     await connection.fetch(
         COMMIT,
         *(None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_ROWS, _NO_KEYS, _NO_KEYS, []),

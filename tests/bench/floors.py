@@ -10,8 +10,8 @@ import asyncpg
 
 from broker.retrieval.ranking import shortlist
 from broker.retrieval.terms import query_terms
-from providers.model import ResourceIdentity
-from providers.postgres import commit, reader, recall
+from providers.model import ProjectKey, ResourceIdentity
+from providers.postgres import commit, gathering, reader, recall
 from providers.postgres.connections import Connection, Connections
 from providers.postgres.statements import COMMIT, warm
 from providers.recall import Eligible, RecallRequest
@@ -73,7 +73,7 @@ async def commits(place: Place, _: int) -> Sequence[Statement]:
 async def loads(place: Place, number: int) -> Sequence[Statement]:
     """Ask what the adapter reads for one ``GetRecord``."""
     record_id = place.ids[number * 7 % len(place.ids)]
-    return [await _load(place, "read", (record_id,))]
+    return [await statement_of(one_head(project("read"), record_id), place.resource)]
 
 
 async def recalls(place: Place, number: int) -> Sequence[Statement]:
@@ -82,13 +82,19 @@ async def recalls(place: Place, number: int) -> Sequence[Statement]:
     asked = RecallRequest(eligible=eligible, terms=query_terms(query(number)))
     work = partial(recall.recall, request=asked)
     found = shortlist(await work(place.link, place.resource))
-    heads = await _load(place, "recall", tuple(found.scores))
+    wanted = LoadRequest(project=eligible.project, record_ids=tuple(found.scores))
+    heads = await statement_of(partial(reader.load, request=wanted), place.resource)
     return [await statement_of(work, place.resource), heads]
 
 
-async def _load(place: Place, name: str, record_ids: tuple[str, ...]) -> Statement:
-    wanted = LoadRequest(project=project(name), record_ids=record_ids)
-    return await statement_of(partial(reader.load, request=wanted), place.resource)
+def one_head(where: ProjectKey, record_id: str) -> Work:
+    """Return what reads one head, with no other call's."""
+    wanted = LoadRequest(project=where, record_ids=(record_id,))
+
+    async def work(link: Connection, _: ResourceIdentity) -> object:
+        return await gathering.fetch(link, requests=[wanted])
+
+    return work
 
 
 @dataclass

@@ -22,7 +22,7 @@ from providers.postgres.options import PostgresOptions
 from providers.postgres.statements import COMMIT, warm
 from providers.recall import Eligible, RecallRequest
 from providers.requests import CandidatesRequest, LoadRequest, RevisionsRequest, SearchRequest
-from tests.bench.floors import Statement, statement_of
+from tests.bench.floors import Statement, one_head, statement_of
 from tests.bench.seeds import created, number, project, put
 from tests.bench.texts import AGENT, COMPOSER, RUN, query, tags, text
 
@@ -134,7 +134,10 @@ async def _statements(
     eligible = Eligible(project=where, agent_id=AGENT, at=datetime.now(UTC))
     said = text(number())
     works: Mapping[str, Any] = {
-        "get": partial(reader.load, request=LoadRequest(project=where, record_ids=(record_id,))),
+        "get": one_head(where, record_id),
+        "get of many": partial(
+            reader.load, request=LoadRequest(project=where, record_ids=(record_id, "another"))
+        ),
         "load of a create": partial(
             reader.load,
             request=LoadRequest(

@@ -9,6 +9,7 @@ from tests.mutants.admission import MUTANTS as ADMISSION
 from tests.mutants.cosmos import MUTANTS as COSMOS
 from tests.mutants.embeddings import MUTANTS as EMBEDDINGS
 from tests.mutants.mutant import LAWS, Mutant
+from tests.mutants.postgres import MUTANTS as POSTGRES
 from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
 from tests.mutants.retrieval import MUTANTS as RETRIEVAL
@@ -19,63 +20,11 @@ RECORDS = "tests/unit/domain/test_records.py"
 
 MUTANTS = (
     Mutant(
-        name="the commit has no revision predicate",
-        file="providers/postgres/commit.sql",
-        right="""\
-                AND (l.revision, l.revision_id)
-                    IS DISTINCT FROM (g.expected_revision, g.expected_revision_id)
-""",
-        wrong="""\
-                AND l.revision IS NULL
-""",
-        tests=(f"{LAWS}[postgres-cas-wrong_expected_changes_nothing]",),
-    ),
-    Mutant(
-        name="a memory is shared by a tag that folds to cross-team",
-        file="providers/postgres/candidates.sql",
-        right="""lower(t.tag COLLATE "C") = 'cross-team'""",
-        wrong="true",
-        tests=(f"{LAWS}[postgres-candidates-memories_are_shared_by_one_tag]",),
-    ),
-    Mutant(
-        name="candidates are sent before they are counted",
-        file="providers/postgres/candidates.sql",
-        right="s.place = 1 OR s.total <= $6",
-        wrong="true",
-        tests=(f"{LAWS}[postgres-candidates-candidates_within_bytes]",),
-    ),
-    Mutant(
         name="the revision a caller saw is not compared",
         file="broker/domain/records.py",
         right="    if record.current.revision != expected_revision:\n",
         wrong="    if record.current.revision < expected_revision:\n",
         tests=(RECORDS,),
-    ),
-    Mutant(
-        name="the receipt is written in a second transaction",
-        file="providers/postgres/commit.py",
-        right="            applied = await link.fetchval(COMMIT, *given)\n",
-        wrong="""\
-            key = given[11]
-            applied = await link.fetchval(COMMIT, *given[:11], f"{key}~", *given[12:])
-            if applied:
-                await link.fetchval(
-                    "INSERT INTO memory.receipts (tenant_id, project_id, actor_fingerprint,"
-                    " idempotency_key, method, fingerprint, refs, effect_id, outcome, create_time)"
-                    " SELECT tenant_id, project_id, actor_fingerprint, $1, method, fingerprint,"
-                    " refs, effect_id, outcome, create_time"
-                    " FROM memory.receipts WHERE idempotency_key = $1 || '~' RETURNING 1",
-                    key,
-                )
-""",
-        tests=(f"{LAWS}[postgres-receipts-replay_after_lost_reply_and_restart]",),
-    ),
-    Mutant(
-        name="a lost reply is told as nothing written",
-        file="providers/postgres/commit.py",
-        right="in_doubt=sent.in_doubt, writing=True",
-        wrong="in_doubt=False, writing=True",
-        tests=(f"{LAWS}[postgres-faults-timeout_is_unknown]",),
     ),
     Mutant(
         name="a replay is answered from the head",
@@ -169,39 +118,11 @@ MUTANTS = (
         tests=(RECORDS,),
     ),
     Mutant(
-        name="histories of any agent are shown",
-        file="providers/postgres/revisions.sql",
-        right=" AND h.agent_id = $3",
-        wrong=" AND $3::text IS NOT NULL",
-        tests=(f"{LAWS}[postgres-history-history_of_another_agent_is_not_found]",),
-    ),
-    Mutant(
-        name="a bounded page of heads skips what is too large",
-        file="providers/postgres/search.sql",
-        right="    WHERE p.place = 1 OR (p.place < $13",
-        wrong="    WHERE (p.place < $13",
-        tests=(f"{LAWS}[postgres-sizes-bounded_pages_of_heads_join]",),
-    ),
-    Mutant(
-        name="brief pages are sent whole",
-        file="providers/postgres/page_columns.sql",
-        right="THEN substr(v.content, 1, /* length */)",
-        wrong="THEN v.content",
-        tests=(f"{LAWS}[postgres-sizes-brief_revisions_are_cut_by_code_points]",),
-    ),
-    Mutant(
         name="view BASIC reads whole records",
         file="broker/services/search_filter.py",
         right="        brief=not full,\n",
         wrong="",
         tests=("tests/integration/broker/test_small_pages.py::test_a_page_reads_what_it_shows",),
-    ),
-    Mutant(
-        name="heads are found in any tenant",
-        file="providers/postgres/load.sql",
-        right="WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($3)",
-        wrong="WHERE r.project_id = $2 AND r.record_id = ANY ($3)",
-        tests=(f"{LAWS}[postgres-identifiers-same_ids_in_two_projects_and_two_tenants]",),
     ),
     Mutant(
         name="an import keeps the trust of its source",
@@ -284,27 +205,6 @@ MUTANTS = (
         tests=("tests/unit/domain/test_project_pages.py",),
     ),
     Mutant(
-        name="an acknowledgement needs no token",
-        file="providers/postgres/acknowledge.sql",
-        right="        l.run_id = $4 AND NOT l.delivered AND l.lease_token = $7\n",
-        wrong="        l.run_id = $4 AND NOT l.delivered AND $7 <> ''\n",
-        tests=(f"{LAWS}[postgres-leases-acknowledge_needs_the_token]",),
-    ),
-    Mutant(
-        name="a lease that is over still acknowledges",
-        file="providers/postgres/acknowledge.sql",
-        right="            AND clock_timestamp() < l.leased_until AS holds\n",
-        wrong="            AS holds\n",
-        tests=(f"{LAWS}[postgres-leases-expired_lease_acknowledges_nothing]",),
-    ),
-    Mutant(
-        name="an effect overtakes those before it",
-        file="providers/postgres/acquire.sql",
-        right="        AND NOT j.delivered AND NOT j.is_behind\n",
-        wrong="        AND NOT j.delivered\n",
-        tests=(f"{LAWS}[postgres-leases-stream_order]",),
-    ),
-    Mutant(
         name="a proposal is promoted in any run",
         file="broker/domain/proposals.py",
         right=" or head.source_run_id != request.scope.run_id:\n",
@@ -381,6 +281,7 @@ MUTANTS = (
         wrong="    if tags > TOGETHER_TAGS_MAX + 1:\n",
         tests=(f"{LAWS}[postgres-limits-several_heads_without_history_are_bounded]",),
     ),
+    *POSTGRES,
     *ADMISSION,
     *RECALL,
     *RETRIEVAL,

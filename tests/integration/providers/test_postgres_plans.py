@@ -53,6 +53,7 @@ FILTERS = (
 )
 TYPES = {
     "LOAD": "text, text, text[], text, text, text[], bigint[], text[], text[], text",
+    "HEADS": "text[], text[], text[]",
     "COMMIT": (
         "text, text, text, bigint, json, text[], json, text[], text[], bigint[], text, text, text,"
         " text, json, text, json, timestamptz, json, real[]"

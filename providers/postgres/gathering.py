@@ -1,0 +1,134 @@
+"""Reads of one head: those that are asked for in one tick of the event loop are one statement.
+
+What a read costs is mostly the statement, and not the row. Each call keeps its own outcome: its
+time, its cancellation and what is wrong with its row are no concern of the others (ADR 0034).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+import asyncpg
+
+from providers.marker import check_marker
+from providers.model import ResourceIdentity
+from providers.postgres.connections import Connection, Connections
+from providers.postgres.reader import all_findable
+from providers.postgres.rows import to_record
+from providers.postgres.statements import HEADS
+from providers.requests import Loaded, LoadRequest
+
+MOST: Final = 16
+"""How many reads one statement carries at most: each may find a record of the largest size."""
+_MARKER: Final = 0
+"""The number of the row that holds the marker."""
+_COLUMNS: Final = 4
+"""Where the columns of a head begin."""
+
+_Row: TypeAlias = asyncpg.Record
+_Found: TypeAlias = tuple[_Row | None, _Row | None]
+"""The marker, and the head."""
+
+
+def is_one_head(request: LoadRequest) -> bool:
+    """Tell whether it asks for one head and for nothing else."""
+    return len(request.record_ids) == 1 and request == LoadRequest(
+        project=request.project, record_ids=request.record_ids
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Wish:
+    """What one call asks for, and until when it waits, in seconds of the loop's clock.
+
+    ``mates`` are those that share its statement, itself included, while it is under way.
+    """
+
+    request: LoadRequest
+    until: float
+    found: "asyncio.Future[_Found | Exception]"
+    mates: "list[_Wish]" = field(default_factory=list)
+    task: "asyncio.Task[None] | None" = None
+
+    def leave(self) -> None:
+        """Give the statement up when nobody waits for it any more."""
+        if self.task is not None and all(each.found.done() for each in self.mates):
+            self.task.cancel()
+
+
+class HeadReader:
+    """Reads heads, each for one call."""
+
+    def __init__(self, connections: Connections, resource: ResourceIdentity) -> None:
+        """Take what statements run on, and what the marker has to say."""
+        self._connections = connections
+        self._resource = resource
+        self._wishes: list[_Wish] = []
+
+    async def load(self, request: LoadRequest, *, timeout: float) -> Loaded:
+        """Load one head; see ``is_one_head``.
+
+        Raises:
+            See ``Connections.run`` and ``reader.load``.
+        """
+        self._connections.check_open()
+        loop = asyncio.get_running_loop()
+        wish = _Wish(request, loop.time() + timeout, loop.create_future())
+        if not self._wishes:
+            loop.call_soon(self._send, context=Context())
+        self._wishes.append(wish)
+        try:
+            async with asyncio.timeout_at(wish.until):
+                found = await wish.found
+        except BaseException:
+            wish.leave()
+            raise
+        if isinstance(found, Exception):
+            raise found
+        return self._loaded(*found)
+
+    def _send(self) -> None:
+        wishes = [each for each in self._wishes if not each.found.done()]
+        self._wishes = []
+        for first in range(0, len(wishes), MOST):
+            mates = wishes[first : first + MOST]
+            task = asyncio.get_running_loop().create_task(self._read(mates))
+            for each in mates:
+                each.mates, each.task = mates, task
+
+    async def _read(self, wishes: list[_Wish]) -> None:
+        left = max(each.until for each in wishes) - asyncio.get_running_loop().time()
+        failed: Exception | None = None
+        rows: dict[int, _Row] = {}
+        try:
+            work = partial(fetch, requests=[each.request for each in wishes])
+            rows = await self._connections.run(work, timeout=left)
+        except Exception as error:  # noqa: BLE001 - told to each of those who wait
+            failed = error
+        for number, wish in enumerate(wishes, start=1):
+            if not wish.found.done():
+                wish.found.set_result(failed or (rows.get(_MARKER), rows.get(number)))
+        wishes.clear()
+
+    def _loaded(self, marker: _Row | None, head: _Row | None) -> Loaded:
+        said = (None, None) if marker is None else (marker[1], marker[2])
+        check_marker(self._resource, *said)
+        if head is None:
+            return Loaded()
+        record = to_record(head[_COLUMNS:], head[3])
+        return Loaded(heads={record.current.record_id: record})
+
+
+async def fetch(link: Connection, *, requests: Sequence[LoadRequest]) -> dict[int, _Row]:
+    """Return what is there by number: 0 for the marker, and from 1 for the head of each request."""
+    projects = [each.project for each in requests]
+    rows = await link.fetch(
+        HEADS,
+        all_findable(each.tenant_id for each in projects),
+        all_findable(each.project_id for each in projects),
+        all_findable(each.record_ids[0] for each in requests),
+    )
+    return {row[0]: row for row in rows}
