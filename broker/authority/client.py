@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 import grpc
@@ -194,7 +193,9 @@ def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerErro
 
 
 def _decoded(answer: bytes, form: type[_Response], bytes_max: int) -> _Response:
-    with suppress(DecodeError):
+    try:
         if len(answer) <= bytes_max:
             return form.FromString(answer)
+    except DecodeError:
+        pass  # not chained: its text could repeat the answer
     raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")

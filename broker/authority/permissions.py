@@ -25,7 +25,15 @@ _GRANTED = {
     Permission.WRITE_PROJECTS: int(owners.PERMISSION_WRITE_PROJECTS),
     Permission.READ_RUN_SELECTION: int(owners.PERMISSION_READ_RUN_SELECTION),
 }
-_ON_PROJECT_ONLY = frozenset({Permission.READ_RUN_SELECTION})
+_GRANTED_ON: Mapping[GrantedOn, Mapping[Permission, int]] = {
+    GrantedOn.TENANT: {
+        permission: number
+        for permission, number in _GRANTED.items()
+        if permission is not Permission.READ_RUN_SELECTION
+    },
+    GrantedOn.PROJECT: _GRANTED,
+}
+"""Which permissions a grant counts for, by what it is on."""
 
 
 def judge_token(caller: Caller, scope: RunScope | ProjectScope, need: Need) -> None:
@@ -67,10 +75,11 @@ def held(context: Context, project_id: str) -> dict[Permission, Grant]:
         (GrantedOn.TENANT, (TENANT, context.tenant_id)),
         (GrantedOn.PROJECT, (PROJECT, project_id)),
     ):
-        revisions = context.grants.get(resource, {})
-        for permission, number in _GRANTED.items():
-            counts = on is GrantedOn.PROJECT or permission not in _ON_PROJECT_ONLY
-            if counts and number in revisions:
+        revisions = context.grants.get(resource)
+        if revisions is None:
+            continue
+        for permission, number in _GRANTED_ON[on].items():
+            if number in revisions:
                 found[permission] = Grant(
                     on=on, resource_id=resource[1], role_revision=revisions[number]
                 )
@@ -90,4 +99,7 @@ def judge_grants(grants: Mapping[Permission, Grant], need: Need) -> None:
 
 def first_of(need: Need) -> Permission:
     """Return the permission that a caller who does not know the project is told of."""
-    return next((entry for entry in ORDER if entry in need.permissions), ORDER[0])
+    for permission in ORDER:
+        if permission in need.permissions:
+            return permission
+    return ORDER[0]

@@ -130,15 +130,16 @@ def _check_entries(said: owners.RunSelection) -> None:
 
 def _memory(said: owners.RunSelection) -> Candidate:
     entries = [entry for entry in said.providers if entry.seam == MEMORY_SEAM]
+    candidates = [candidate for entry in entries for candidate in entry.candidates]
     if (
         len(entries) != 1
         or entries[0].cardinality != owners.CARDINALITY_EXCLUSIVE
-        or len(entries[0].candidates) != 1
+        or len(candidates) != 1
     ):
         raise ProviderSelectionInvalidError(
             "the run must select exactly one exclusive provider for Memory"
         )
-    return _candidate(entries[0].candidates[0])
+    return _candidate(candidates[0])
 
 
 def _candidate(said: owners.Candidate) -> Candidate:
@@ -166,9 +167,10 @@ def _candidate(said: owners.Candidate) -> Candidate:
 
 def _capabilities(names: list[str]) -> frozenset[str]:
     _demand(len(names) <= CAPABILITIES_MAX, "there may be 64 capabilities")
-    _demand(all(is_label(name) for name in names), "a capability must be named")
-    _demand(len(set(names)) == len(names), "a capability may be listed once")
-    return frozenset(names)
+    _demand(all(map(is_label, names)), "a capability must be named")
+    told = frozenset(names)
+    _demand(len(told) == len(names), "a capability may be listed once")
+    return told
 
 
 def _prompt_cap(said: owners.RunSelection) -> int | None:

@@ -19,6 +19,8 @@ from providers.requests import Negotiated
 
 REMEMBERED_MAX: Final = 10_000
 
+_CAPABILITIES: Final = tuple(Capability)
+
 _Key = tuple[str, str, str]
 
 
@@ -80,7 +82,7 @@ class Binder:
 
 def bound_by(pin: Pin, entry: CatalogEntry) -> Bound:
     """Return what a pin that was compared with its run's selection gives access to."""
-    capabilities = frozenset(c for c in Capability if c in pin.capabilities)
+    capabilities = frozenset([c for c in _CAPABILITIES if c in pin.capabilities])
     return Bound(entry.provider, entry.provider_id, capabilities, pin)
 
 

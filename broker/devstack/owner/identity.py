@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jwt
 
@@ -19,6 +19,13 @@ _LEEWAY_S = 30
 _VERIFIED_MAX = 1_024
 _REQUIRED = ["iss", "aud", "sub", "iat", "exp"]
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,256}", re.ASCII)
+
+
+class Shown(NamedTuple):
+    """What a caller shows, as it came: the token, and every value of ``x-tenant``."""
+
+    token: str
+    selectors: tuple[str | bytes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +83,29 @@ class Verifier:
         return known
 
 
-def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK], verifier: Verifier) -> Identity:
-    """Returns who calls.
+def shown(metadata: Metadata) -> Shown:
+    """Returns what a caller shows.
 
     Raises:
-        RefusalError: The token does not count, or ``x-tenant`` is malformed.
+        RefusalError: There is not exactly one bearer token.
     """
-    entries = [(name.lower(), value) for name, value in metadata]
-    claims = verifier.claims(_bearer(entries), keys)
+    bearers: list[str | bytes] = []
+    selectors: list[str | bytes] = []
+    for name, value in metadata:
+        match name.lower():
+            case "authorization":
+                bearers.append(value)
+            case "x-tenant":
+                selectors.append(value)
+    return Shown(_token(bearers), tuple(selectors))
+
+
+def identify(claims: Mapping[str, Any], selectors: Sequence[str | bytes]) -> Identity:
+    """Returns who calls, by the claims of a token that counts and the values of ``x-tenant``.
+
+    Raises:
+        RefusalError: A claim or ``x-tenant`` is malformed.
+    """
     project, run = _claim(claims, tokens.PROJECT_CLAIM), _claim(claims, tokens.RUN_CLAIM)
     if run is not None and project is None:
         raise unauthenticated("the token is bound to a run without a project")
@@ -91,15 +113,14 @@ def identify(metadata: Metadata, keys: Mapping[str, jwt.PyJWK], verifier: Verifi
         issuer=claims["iss"],
         subject=claims["sub"],
         tenant_claim=_claim(claims, tokens.TENANT_CLAIM),
-        tenant_selector=_selector(entries),
+        tenant_selector=_selector(selectors),
         bound_project_id=project,
         bound_run_id=run,
         purpose=_purpose(claims),
     )
 
 
-def _bearer(entries: list[tuple[str, str | bytes]]) -> str:
-    values = [value for name, value in entries if name == "authorization"]
+def _token(values: Sequence[str | bytes]) -> str:
     if len(values) != 1 or not isinstance(values[0], str):
         raise unauthenticated("exactly one authorization value is needed")
     scheme, _, token = values[0].partition(" ")
@@ -108,8 +129,7 @@ def _bearer(entries: list[tuple[str, str | bytes]]) -> str:
     return token
 
 
-def _selector(entries: list[tuple[str, str | bytes]]) -> str | None:
-    values = [value for name, value in entries if name == "x-tenant"]
+def _selector(values: Sequence[str | bytes]) -> str | None:
     if not values:
         return None
     if len(values) != 1 or not isinstance(values[0], str) or not is_identifier(values[0]):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
+import jwt
 
 from broker.devstack import tokens
 from broker.devstack.owner import answers, document, identity, rules
 from broker.devstack.owner.model import Document
 from broker.devstack.owner.refusal import RefusalError, invalid, unavailable
+from broker.devstack.owner.remembered import Remembered
 from broker.devstack.owner.rules import Caller, Held
 from broker.devstack.owner.watched import FileUnusableError, WatchedFile
 from broker.owners.v1 import projects_config_service_pb2 as pb
@@ -43,6 +47,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         self._document = WatchedFile(document_file, document.parse)
         self._keys = WatchedFile(jwks_file, identity.read_keys)
         self._verifier = identity.Verifier(issuer)
+        self._remembered = Remembered()
 
     async def GetRunAuthority(
         self, request: pb.GetRunAuthorityRequest, context: Context
@@ -50,10 +55,9 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         """Authority and the selection of one run."""
 
         def answer() -> pb.GetRunAuthorityResponse:
-            project = self._enter(context, request.project_id)
-            return pb.GetRunAuthorityResponse(
-                context=project.context(), selection=project.selection(_checked(request.run_id))
-            )
+            asked = self._asked(context)
+            files, key = (asked.keys, asked.now), (asked.shown, request.project_id, request.run_id)
+            return self._remembered.answer(files, key, partial(_run_authority, asked, request))
 
         return self._give("GetRunAuthority", context, answer, pb.GetRunAuthorityResponse())
 
@@ -66,7 +70,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
             run_ids = [_checked(run_id) for run_id in request.run_ids]
             if len(run_ids) > RUN_IDS_MAX or len(set(run_ids)) != len(run_ids):
                 raise invalid(f"run_ids must be at most {RUN_IDS_MAX} and differ")
-            project = self._enter(context, request.project_id)
+            project = _enter(self._asked(context), request.project_id)
             entries = [
                 pb.RunSelectionEntry(run_id=run_id, selection=project.selection(run_id))
                 for run_id in run_ids
@@ -81,10 +85,11 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         """The caller's grants everywhere in their tenant."""
 
         def answer() -> pb.GetCallerAuthorityResponse:
-            now, caller = self._caller(context)
+            asked = self._asked(context)
+            caller = asked.caller()
             bound = caller.identity.bound_project_id
             projects = caller.tenant.projects if bound is None else [bound]
-            held = rules.grants(now, caller, projects)
+            held = rules.grants(asked.now, caller, projects)
             return pb.GetCallerAuthorityResponse(context=answers.context(caller, held))
 
         return self._give("GetCallerAuthority", context, answer, pb.GetCallerAuthorityResponse())
@@ -103,16 +108,23 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         context.set_details(refusal.message)
         return nothing
 
-    def _caller(self, context: Context) -> tuple[Document, Caller]:
+    def _asked(self, context: Context) -> _Asked:
         keys, now = self._keys.current(), self._document.current()
-        who = identity.identify(context.invocation_metadata() or (), keys, self._verifier)
-        return now, rules.enter_tenant(now, who)
+        shown = identity.shown(context.invocation_metadata() or ())
+        return _Asked(now, keys, shown, self._verifier.claims(shown.token, keys))
 
-    def _enter(self, context: Context, project_id: str) -> _Project:
-        now, caller = self._caller(context)
-        held = rules.grants(now, caller, [_checked(project_id)])
-        rules.require_project(caller, held, project_id)
-        return _Project(now, caller, held, project_id)
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A call whose token counts, and the files as they were when it came."""
+
+    now: Document
+    keys: Mapping[str, jwt.PyJWK]
+    shown: identity.Shown
+    claims: Mapping[str, Any]
+
+    def caller(self) -> Caller:
+        return rules.enter_tenant(self.now, identity.identify(self.claims, self.shown.selectors))
 
 
 class _Project:
@@ -129,6 +141,20 @@ class _Project:
         if not rules.may_read_selection(self._caller, self._held, run_id):
             return None
         return answers.selection(self._now, self._caller.tenant_id, self._id, run_id)
+
+
+def _enter(asked: _Asked, project_id: str) -> _Project:
+    caller = asked.caller()
+    held = rules.grants(asked.now, caller, [_checked(project_id)])
+    rules.require_project(caller, held, project_id)
+    return _Project(asked.now, caller, held, project_id)
+
+
+def _run_authority(asked: _Asked, request: pb.GetRunAuthorityRequest) -> pb.GetRunAuthorityResponse:
+    project = _enter(asked, request.project_id)
+    return pb.GetRunAuthorityResponse(
+        context=project.context(), selection=project.selection(_checked(request.run_id))
+    )
 
 
 def _checked(value: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
 import grpc
+import jwt
 import pytest
 
 from broker.devstack import playground
@@ -71,6 +73,56 @@ async def test_permission_revoked_between_two_calls(ask: Asker, stand: OwnerStan
         assert error.value.code() is DENIED
         playground.grant(stand.file, subject="olga", role="owner", tenant="acme", project=ATLAS)
     assert stand.server.servicer.calls == {"GetRunAuthority": 40}
+
+
+async def test_a_question_asked_again_is_answered_by_what_holds_now(
+    ask: Asker, stand: OwnerStand
+) -> None:
+    """004-01: by the same token, about the same run, also after the file said otherwise."""
+    shown = ask.metadata("olga")
+    request = pb.GetRunAuthorityRequest(project_id=ATLAS, run_id="run-1")
+    for _ in range(3):
+        first = await ask.stub.GetRunAuthority(request, metadata=shown)
+        assert await ask.stub.GetRunAuthority(request, metadata=shown) == first
+        playground.revoke(stand.file, subject="olga", tenant="acme", project=ATLAS)
+        for _ in range(2):
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await ask.stub.GetRunAuthority(request, metadata=shown)
+            assert error.value.code() is DENIED
+        playground.grant(stand.file, subject="olga", role="owner", tenant="acme", project=ATLAS)
+
+
+async def test_a_question_asked_again_is_refused_once_its_token_ended(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = ask.metadata("olga")
+    request = pb.GetRunAuthorityRequest(project_id=ATLAS, run_id="run-1")
+    await ask.stub.GetRunAuthority(request, metadata=shown)
+    ends = time.time() + timedelta(hours=2).total_seconds()
+    monkeypatch.setattr("broker.devstack.owner.identity.time.time", lambda: ends)
+    monkeypatch.setattr("broker.devstack.owner.identity.jwt.decode", _expired)
+    with pytest.raises(grpc.aio.AioRpcError) as error:
+        await ask.stub.GetRunAuthority(request, metadata=shown)
+    assert error.value.code() is UNAUTHENTICATED
+
+
+async def test_answers_are_told_apart_by_all_they_depend_on(ask: Asker) -> None:
+    """The caller, the tenant asked for, the project, the run: none is answered as another was."""
+    shown = ask.metadata("olga")
+    run = pb.GetRunAuthorityRequest(project_id=ATLAS, run_id="run-1")
+    absent = pb.GetRunAuthorityRequest(project_id=ATLAS, run_id="no-run")
+    assert (await ask.stub.GetRunAuthority(run, metadata=shown)).HasField("selection")
+    assert not (await ask.stub.GetRunAuthority(absent, metadata=shown)).HasField("selection")
+    foreign = pb.GetRunAuthorityRequest(project_id="no-project", run_id="run-1")
+    for request, metadata in ((foreign, shown), (run, (*shown, ("x-tenant", "no-tenant")))):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await ask.stub.GetRunAuthority(request, metadata=metadata)
+        assert error.value.code() is DENIED
+
+
+def _expired(*_: object, **_more: object) -> None:
+    """Find what every token is in time."""
+    raise jwt.ExpiredSignatureError
 
 
 async def test_permission_lowered_between_two_calls(ask: Asker, stand: OwnerStand) -> None:
