@@ -47,8 +47,9 @@ def shortlist(recalled: Recalled) -> Shortlist:
     """Return the 100 best of what was found."""
     words = bm25(recalled)
     similarities = {near.record_id: near.similarity for near in recalled.nearest}
-    scores = fused(words, similarities)
-    by_words = ordered(words)
+    # Where the words decide alone, nobody asks for the place of what they put behind these.
+    by_words = ordered(words, None if similarities else HEADS_MAX + 1)
+    scores = fused({record_id: words[record_id] for record_id in by_words}, similarities)
     best = ordered(scores) if similarities else by_words
     rest = best[HEADS_MAX : HEADS_MAX + 1]
     return Shortlist(

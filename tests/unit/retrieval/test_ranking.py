@@ -8,7 +8,7 @@ from broker.retrieval.ranking import HEADS_MAX, PER_SUBJECT_MAX, Shortlist, rank
 from broker.retrieval.scoring import bm25, fused, ordered, places
 from providers.folding import folded
 from providers.model import OriginTier, Record
-from providers.recall import Match, Near, Recalled
+from providers.recall import Match, Matches, Near, Recalled
 from tests.unit.domain.test_records import NOW
 from tests.unit.retrieval.memories import record
 
@@ -41,7 +41,7 @@ def test_bm25_is_as_the_formula_says() -> None:
         documents=4,
         length_total=40,
         frequencies=(1, 4),
-        matches=(Match("a", (2, 1), 10), Match("b", (0, 1), 5)),
+        matches=Matches.of([Match("a", (2, 1), 10), Match("b", (0, 1), 5)]),
     )
     scores = bm25(recalled)
     assert scores["a"] == pytest.approx(1.2040 * 2 * 2.2 / 3.2 + 0.1054 * 1.0, abs=1e-4)
@@ -74,7 +74,7 @@ def test_ranks_count_from_one() -> None:
 def test_equals_score_equally_wherever_they_stand() -> None:
     """R10: the same counts give the same score to the last bit, so that ids decide."""
     counts = [(1, 0, 3), (0, 2, 1), (1, 0, 3)] * 7
-    matches = tuple(Match(f"{n:02}", each, 31) for n, each in enumerate(counts))
+    matches = Matches.of(Match(f"{n:02}", each, 31) for n, each in enumerate(counts))
     recalled = Recalled(documents=50, length_total=999, frequencies=(3, 17, 40), matches=matches)
     assert len(set(bm25(recalled).values())) == 2
 
@@ -86,7 +86,7 @@ def test_statistics_of_nothing(documents: int) -> None:
         documents=documents,
         frequencies=(0,),
         length_total=documents,
-        matches=(Match("a", (1,), 3),),
+        matches=Matches.of([Match("a", (1,), 3)]),
     )
     assert bm25(recalled)["a"] > 0.0
     assert bm25(Recalled(frequencies=(0, 0))) == {}
