@@ -26,13 +26,13 @@ TIERS: Final = tuple(OriginTier)
 UNKNOWN_SENSITIVITY: Final = Sensitivity.INTERNAL
 UNKNOWN_TIER: Final = OriginTier.EXTERNAL
 _NOTHING: Final = MemoryFacet()
+_IN_USE: Final = frozenset({State.ACTIVE})
+_IN_USE_ONCE: Final = _IN_USE | {State.SUPERSEDED}
 
 
 def states_of(superseded: Superseded) -> frozenset[State]:
     """Return the states of the memories that recall looks through."""
-    if superseded is Superseded.NONE:
-        return frozenset({State.ACTIVE})
-    return frozenset({State.ACTIVE, State.SUPERSEDED})
+    return _IN_USE if superseded is Superseded.NONE else _IN_USE_ONCE
 
 
 def is_counted(now: Revision, eligible: Eligible) -> bool:

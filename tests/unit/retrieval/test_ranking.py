@@ -4,7 +4,15 @@ import pytest
 
 from broker.retrieval import repeats
 from broker.retrieval.fitness import Weights
-from broker.retrieval.ranking import HEADS_MAX, PER_SUBJECT_MAX, Shortlist, ranked, shortlist
+from broker.retrieval.ranking import (
+    HEADS_MAX,
+    PER_SUBJECT_MAX,
+    Choice,
+    Shortlist,
+    in_order,
+    recollections,
+    shortlist,
+)
 from broker.retrieval.scoring import bm25, fused, ordered, places
 from providers.folding import folded
 from providers.model import OriginTier, Record
@@ -23,15 +31,11 @@ def order(
 ) -> list[str]:
     """Return the ids in the order in which they are given back."""
     found = Shortlist(scores, floor, {}, places(ordered(scores)), {})
-    results = ranked(
-        found,
-        records,
-        asked=frozenset(asked.split()),
-        at=NOW,
-        limit=limit,
-        per_subject=per_subject,
-        weights=Weights(),
-    )
+    given = in_order(found, records, asked=frozenset(asked.split()), at=NOW, weights=Weights())
+    choice = Choice(limit, per_subject)
+    for each in given.records:
+        choice.take([each])
+    results = recollections(found, given, choice.chosen())
     return [each.record.current.record_id for each in results]
 
 
