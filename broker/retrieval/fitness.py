@@ -50,14 +50,11 @@ class Fitness:
 
     def _names(self, record: Record) -> bool:
         """Tell whether the query holds all words of the subject, or all of the title (002-22)."""
-        facet = record.current.facet
-        return self._holds(record.current.content.title) or self._holds(
-            facet.subject if facet else None
-        )
+        title, facet = record.current.content.title, record.current.facet
+        subject = facet.subject if facet else None
+        return bool((title and self._holds(title)) or (subject and self._holds(subject)))
 
-    def _holds(self, name: str | None) -> bool:
-        if not name:
-            return False
+    def _holds(self, name: str) -> bool:
         if name not in self._named:
             terms = query_terms(name)
             self._named[name] = bool(terms) and self._asked.issuperset(terms)

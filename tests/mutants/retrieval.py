@@ -86,6 +86,13 @@ MUTANTS = (
         tests=(RECOLLECTIONS,),
     ),
     Mutant(
+        name="of equals where the order is cut none is left",
+        file="broker/retrieval/scoring.py",
+        right="if score >= least",
+        wrong="if score > least",
+        tests=(RANKING,),
+    ),
+    Mutant(
         name="a place is won by origin",
         file="broker/retrieval/ranking.py",
         right="Order([records[record_id] for record_id in ordered(scores)], scores)",

@@ -1,5 +1,7 @@
 """Scores of both arms, and the order of what is given back."""
 
+from dataclasses import replace
+
 import pytest
 
 from broker.retrieval import repeats
@@ -73,6 +75,30 @@ def test_ranks_count_from_one() -> None:
     scores = {"b": 1.0, "a": 1.0, "c": 2.0}
     assert ordered(scores) == ["c", "a", "b"]
     assert places(ordered(scores)) == {"c": 1, "a": 2, "b": 3}
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_the_best_are_the_first_of_all(most: int) -> None:
+    """R10, 002-25: of equals at the cut the first by id."""
+    scores = {"d": 1.0, "b": 1.0, "a": 0.5, "c": 1.0}
+    assert ordered(scores, most) == ["b", "c", "d", "a"][:most]
+    assert ordered({"d": 4.0, "a": 3.0, "c": 2.0, "b": 1.0}, most) == ["d", "a", "c", "b"][:most]
+
+
+def test_words_alone_shortlist_as_words_beside_a_vector() -> None:
+    """000-40: what is left out of the order is what nobody reads, its floor included."""
+    counts = [(n % 7, n * 7919 % 5) for n in range(3 * HEADS_MAX)]
+    matches = Matches.of(Match(f"{n:03}", each, 31 + n % 3) for n, each in enumerate(counts))
+    recalled = Recalled(documents=900, length_total=9_000, frequencies=(90, 300), matches=matches)
+    words = bm25(recalled)
+    every = ordered(words)
+    listed = shortlist(recalled)
+    best = {each: words[each] / words[every[0]] for each in every[: HEADS_MAX + 1]}
+    assert list(listed.scores) == every[:HEADS_MAX]
+    assert {**listed.scores, every[HEADS_MAX]: listed.floor} == best
+    assert [listed.keyword_ranks[each] for each in listed.scores] == [*range(1, HEADS_MAX + 1)]
+    beside = shortlist(replace(recalled, nearest=(Near("000", 0.5),)))
+    assert beside.keyword_ranks == places(every)
 
 
 def test_equals_score_equally_wherever_they_stand() -> None:
