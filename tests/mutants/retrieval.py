@@ -82,7 +82,7 @@ MUTANTS = (
         name="the first texts are not read by themselves",
         file="broker/services/recollections.py",
         right="soon = bisect_right(ends, LONG)",
-        wrong="soon = bisect_right(ends, LONG if max(ends) <= LONG else 0)",
+        wrong="soon = bisect_right(ends, LONG if max(ends, default=0) <= LONG else 0)",
         tests=(RECOLLECTIONS,),
     ),
     Mutant(
