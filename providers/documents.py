@@ -3,18 +3,18 @@
 What is wrong with a stored value is not chained to its refusal: the text would hold the value.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from providers.errors import StoredDataInvalidError
+from providers.making import new_content, new_facet, new_revision
 from providers.model import (
     AcceptedEffect,
     BeliefType,
     ChangeKind,
-    Content,
     DeliveryPolicy,
     IdempotencyReceipt,
     Kind,
@@ -56,6 +56,13 @@ def taken(kind: type) -> Callable[[Any], Any]:
 
 
 _text = taken(str)
+
+
+def _texts(values: Collection[Any]) -> tuple[str, ...]:
+    for each in values:
+        if type(each) is not str:
+            raise TypeError
+    return tuple(values)
 
 
 def to_time(value: Any) -> datetime:
@@ -215,20 +222,20 @@ def make_revision(row: Sequence[Any], facet: MemoryFacet | None) -> Revision:
     if revision < 1 or (previous_revision_id is None) != (revision == 1):
         raise StoredDataInvalidError("a stored revision's number and link do not fit")
     try:
-        return Revision(
+        return new_revision(
             record_id=record_id,
             agent_id=agent_id,
             kind=_KINDS[kind],
             revision=revision,
             revision_id=revision_id,
             previous_revision_id=previous_revision_id,
-            content=Content(
+            content=new_content(
                 type=type_,
                 title=title,
                 content=content,
                 rationale=rationale,
                 importance=importance,
-                tags=tuple(map(_text, tags)),
+                tags=_texts(tags),
             ),
             facet=facet,
             state=_STATES[state],
@@ -252,7 +259,7 @@ def to_facet(document: Any) -> MemoryFacet:
     Raises:
         AttributeError, KeyError, TypeError, ValueError, OverflowError: It holds none.
     """
-    return MemoryFacet(**{name: _FACET[name](value) for name, value in document.items()})
+    return new_facet(**{name: _FACET[name](value) for name, value in document.items()})
 
 
 def to_receipt(document: Any, key: ReceiptKey) -> IdempotencyReceipt:

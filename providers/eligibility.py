@@ -18,7 +18,7 @@ from providers.model import (
 from providers.patterns import fits
 from providers.recall import Eligible, Superseded
 
-TRUSTED: Final = frozenset({Trust.PENDING, Trust.APPROVED})
+TRUSTED: Final = (Trust.PENDING, Trust.APPROVED)
 SENSITIVITIES: Final = tuple(Sensitivity)
 """Lowest first."""
 TIERS: Final = tuple(OriginTier)
@@ -26,13 +26,13 @@ TIERS: Final = tuple(OriginTier)
 UNKNOWN_SENSITIVITY: Final = Sensitivity.INTERNAL
 UNKNOWN_TIER: Final = OriginTier.EXTERNAL
 _NOTHING: Final = MemoryFacet()
+_IN_USE: Final = (State.ACTIVE,)
+_IN_USE_ONCE: Final = (State.ACTIVE, State.SUPERSEDED)
 
 
-def states_of(superseded: Superseded) -> frozenset[State]:
+def states_of(superseded: Superseded) -> tuple[State, ...]:
     """Return the states of the memories that recall looks through."""
-    if superseded is Superseded.NONE:
-        return frozenset({State.ACTIVE})
-    return frozenset({State.ACTIVE, State.SUPERSEDED})
+    return _IN_USE if superseded is Superseded.NONE else _IN_USE_ONCE
 
 
 def is_counted(now: Revision, eligible: Eligible) -> bool:

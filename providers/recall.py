@@ -3,10 +3,11 @@
 Clauses that govern them stand in ``interface.py``.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from providers.entries import RecallEntry, Vector
 from providers.model import MemoryKind, OriginTier, ProjectKey, Record, Sensitivity
@@ -107,6 +108,45 @@ class Match(NamedTuple):
     length: int
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Memories that hold a driving term, column by column; they are read one by one as ``Match``.
+
+    ``counts`` is a column for each term of the request, in their order; of nothing there is none.
+
+    Raises:
+        ValueError: One column is longer than another.
+    """
+
+    record_ids: tuple[str, ...] = ()
+    counts: tuple[tuple[int, ...], ...] = ()
+    lengths: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what are no columns of one table."""
+        if {len(self.lengths), *map(len, self.counts)} - {len(self.record_ids)}:
+            raise ValueError("columns are equally long")
+
+    @classmethod
+    def of(cls, matches: Iterable[Match]) -> Self:
+        """Put matches, which were made one by one, into columns."""
+        listed = tuple(matches)
+        return cls(
+            record_ids=tuple(each.record_id for each in listed),
+            counts=tuple(zip(*(each.counts for each in listed), strict=True)),
+            lengths=tuple(each.length for each in listed),
+        )
+
+    def __len__(self) -> int:
+        """Tell how many they are."""
+        return len(self.record_ids)
+
+    def __iter__(self) -> Iterator[Match]:
+        """Yield them one by one."""
+        rows = zip(*self.counts, strict=True)
+        return map(Match._make, zip(self.record_ids, rows, self.lengths, strict=True))
+
+
 class Near(NamedTuple):
     """A memory with a vector of the same model, and the cosine of the two, -1.0 to 1.0."""
 
@@ -127,7 +167,7 @@ class Recalled:
     length_total: int = 0
     frequencies: tuple[int, ...] = ()
     unindexed: int = 0
-    matches: tuple[Match, ...] = ()
+    matches: Matches = Matches()
     nearest: tuple[Near, ...] = ()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from providers.driving import driving
 from providers.packing import counts_of
-from providers.recall import Match, Near, Recalled, RecallRequest
+from providers.recall import Match, Matches, Near, Recalled, RecallRequest
 
 _FLOAT = "<f4"
 
@@ -59,7 +59,7 @@ def scan(request: RecallRequest, heads: Sequence[Scanned]) -> Recalled:
         length_total=sum(length for _, length in indexed),
         frequencies=frequencies,
         unindexed=len(heads) - len(indexed),
-        matches=tuple(matches),
+        matches=Matches.of(matches),
         nearest=_nearest(request, vectors),
     )
 

@@ -11,6 +11,8 @@ from providers.model import Record
 NAMED_SHARE: Final = 0.1
 """By how much a memory fits better whose subject or title the query names."""
 
+_DAY: Final = timedelta(days=1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
@@ -38,7 +40,7 @@ class Fitness:
 
     def of(self, record: Record) -> float:
         """Return the factor of a memory: 1.0 or more. What was written after the moment is new."""
-        age = max(self._at - record.current.create_time, timedelta()) / timedelta(days=1)
+        age = max((self._at - record.current.create_time) / _DAY, 0.0)
         return (
             1.0
             + (NAMED_SHARE if self._names(record) else 0.0)
@@ -48,12 +50,9 @@ class Fitness:
 
     def _names(self, record: Record) -> bool:
         """Tell whether the query holds all words of the subject, or all of the title (002-22)."""
-        facet = record.current.facet
-        return any(
-            self._holds(name)
-            for name in (record.current.content.title, facet.subject if facet else None)
-            if name
-        )
+        title, facet = record.current.content.title, record.current.facet
+        subject = facet.subject if facet else None
+        return bool((title and self._holds(title)) or (subject and self._holds(subject)))
 
     def _holds(self, name: str) -> bool:
         if name not in self._named:

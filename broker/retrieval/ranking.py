@@ -1,13 +1,14 @@
 """The order in which memories are given back: what arms found, and what memories say themselves.
 
-Two steps, since only the second needs what they say: ``shortlist`` picks those whose heads are
-worth reading, ``ranked`` puts them in order.
+Three steps, since only the later ones need what they say: ``shortlist`` picks those whose heads are
+worth reading, ``in_order`` puts them in order, and ``Choice`` reads the first of them.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from broker.domain.memories import Recollection
@@ -47,8 +48,9 @@ def shortlist(recalled: Recalled) -> Shortlist:
     """Return the 100 best of what was found."""
     words = bm25(recalled)
     similarities = {near.record_id: near.similarity for near in recalled.nearest}
-    scores = fused(words, similarities)
-    by_words = ordered(words)
+    # Where the words decide alone, nobody asks for the place of what they put behind these.
+    by_words = ordered(words, None if similarities else HEADS_MAX + 1)
+    scores = fused({record_id: words[record_id] for record_id in by_words}, similarities)
     best = ordered(scores) if similarities else by_words
     rest = best[HEADS_MAX : HEADS_MAX + 1]
     return Shortlist(
@@ -60,25 +62,29 @@ def shortlist(recalled: Recalled) -> Shortlist:
     )
 
 
-def ranked(
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Memories by how well they fit, the best first, and their scores by record id."""
+
+    records: Sequence[Record]
+    scores: Mapping[str, float]
+
+
+def in_order(
     found: Shortlist,
     heads: Iterable[Record],
     *,
     asked: frozenset[str],
     at: datetime,
-    limit: int,
-    per_subject: int | None = PER_SUBJECT_MAX,
     weights: Weights,
-) -> tuple[Recollection, ...]:
-    """Return the best memories in order.
+) -> Order:
+    """Put memories in order. Of their texts only titles and subjects are read.
 
     Args:
         found: What the arms found.
         heads: The heads of those on the shortlist that are there.
         asked: The terms of the query.
         at: The moment that is asked about.
-        limit: How many at most.
-        per_subject: How many of them at most about one subject. ``None``: as many as there are.
         weights: What counts beside the query.
     """
     records = {head.current.record_id: head for head in heads}
@@ -86,40 +92,62 @@ def ranked(
     fitness = Fitness(asked=asked, at=at, weights=weights)
     for record_id, record in records.items():
         scores[record_id] *= fitness.of(record)
-    chosen = _chosen([records[record_id] for record_id in ordered(scores)], limit, per_subject)
-    return tuple(_recollection(found, record, scores) for record in _by_tier(chosen))
+    return Order([records[record_id] for record_id in ordered(scores)], scores)
 
 
-def _chosen(records: Sequence[Record], limit: int, per_subject: int | None) -> list[Record]:
-    """Return the first of the order, but few about one subject, and what is new before what is not.
+class Choice:
+    """The first of an order, but few about one subject, and what is new before what is not.
 
     What is not new takes no place from what is, of its subject neither. What says the same as a
-    better one, in other case or white space, is left out.
+    better one, in other case or white space, is left out. It may be made in parts: the texts are
+    read here, and of most orders the first few are enough.
     """
-    told = Told()
-    room = _Room(per_subject)
-    new: list[Record] = []
-    behind: list[tuple[Said, Record]] = []
-    for record in records:
-        if len(new) == limit:
-            return new
-        said = Said(record)
-        repetition = told.repetition(said)
-        if repetition is Repetition.NEAR:
-            behind.append((said, record))
-        elif repetition is Repetition.NONE and room.take(record):
-            told.add(said)
-            new.append(record)
-    return [*new, *_known(behind, room)][:limit]
+
+    def __init__(self, limit: int, per_subject: int | None) -> None:
+        """Begin with nothing.
+
+        Args:
+            limit: How many memories are chosen at most.
+            per_subject: How many of them at most about one subject. ``None``: there is no end.
+        """
+        self._limit = limit
+        self._told = Told()
+        self._room = _Room(per_subject)
+        self._new: list[Record] = []
+        self._behind: list[tuple[Said, Record]] = []
+
+    def take(self, records: Iterable[Record]) -> bool:
+        """Choose among the next of the order, and tell whether there are enough."""
+        for record in records:
+            if len(self._new) == self._limit:
+                return True
+            said = Said(record)
+            repetition = self._told.repetition(said)
+            if repetition is Repetition.NEAR:
+                self._behind.append((said, record))
+            elif repetition is Repetition.NONE and self._room.take(record):
+                self._told.add(said)
+                self._new.append(record)
+        return len(self._new) == self._limit
+
+    def chosen(self) -> list[Record]:
+        """Return what was chosen: what is not new for the places that are left."""
+        return [*self._new, *islice(self._known(), self._limit - len(self._new))]
+
+    def _known(self) -> Iterator[Record]:
+        """Yield what is not new, each text once."""
+        texts: set[str] = set()
+        for said, record in self._behind:
+            if said.whole not in texts and self._room.take(record):
+                texts.add(said.whole)
+                yield record
 
 
-def _known(behind: Iterable[tuple[Said, Record]], room: "_Room") -> Iterator[Record]:
-    """Yield what is not new for the places that are left, each text once."""
-    texts: set[str] = set()
-    for said, record in behind:
-        if said.whole not in texts and room.take(record):
-            texts.add(said.whole)
-            yield record
+def recollections(
+    found: Shortlist, order: Order, chosen: Iterable[Record]
+) -> tuple[Recollection, ...]:
+    """Return what was chosen of an order, of higher origin first, with what was found of it."""
+    return tuple(_recollection(found, record, order.scores) for record in _by_tier(chosen))
 
 
 class _Room:

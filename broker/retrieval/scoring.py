@@ -21,15 +21,13 @@ def bm25(recalled: Recalled) -> dict[str, float]:
     Equal counts and lengths give equal scores to the last bit: they are added up term by term.
     """
     mean = recalled.length_total / recalled.documents if recalled.documents else 1.0
-    counts = np.array([match.counts for match in recalled.matches], np.float64)
-    lengths = np.array([match.length for match in recalled.matches], np.float64)
-    norms = K1 * (1 - B + B * lengths / mean)
-    scores = np.zeros(len(recalled.matches))
-    for place, frequency in enumerate(recalled.frequencies if recalled.matches else ()):
-        column = counts[:, place]
-        scores += _weight(recalled.documents, frequency) * (K1 + 1) * column / (column + norms)
-    ids = (match.record_id for match in recalled.matches)
-    return dict(zip(ids, scores.tolist(), strict=True))
+    matches = recalled.matches
+    norms = K1 * (1 - B + B * np.array(matches.lengths, np.float64) / mean)
+    scores = np.zeros(len(matches))
+    for held, frequency in zip(matches.counts, recalled.frequencies, strict=False):
+        counts = np.array(held, np.float64)
+        scores += _weight(recalled.documents, frequency) * (K1 + 1) * counts / (counts + norms)
+    return dict(zip(matches.record_ids, scores.tolist(), strict=True))
 
 
 def _weight(documents: int, frequency: int) -> float:
@@ -61,10 +59,16 @@ def fused(words: Mapping[str, float], similarities: Mapping[str, float]) -> dict
     }
 
 
-def ordered(scores: Mapping[str, float]) -> list[str]:
-    """Return what has scores, the best first; equal ones by record id (R10, 002-25)."""
+def ordered(scores: Mapping[str, float], most: int | None = None) -> list[str]:
+    """Return what has scores, the best first; equal ones by record id (R10, 002-25).
+
+    ``most``: the best of them, so many at most.
+    """
+    if most is not None and len(scores) > most:
+        least = sorted(scores.values(), reverse=True)[most - 1]
+        scores = {record_id: score for record_id, score in scores.items() if score >= least}
     # Twice, since equals stay as they stood, and neither order has to make a pair for each.
-    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:most]
 
 
 def places(order: Sequence[str]) -> dict[str, int]:

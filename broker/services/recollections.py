@@ -1,9 +1,11 @@
 """The use cases that give memories back."""
 
+from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
 
 from broker.domain.call import Call
 from broker.domain.fields import Violations, check_scope, refuse_if_any
@@ -20,7 +22,15 @@ from broker.domain.memories import (
 from broker.domain.ports import Clock
 from broker.domain.reply_size import cut_records
 from broker.retrieval.fitness import Weights
-from broker.retrieval.ranking import PER_SUBJECT_MAX, Shortlist, ranked, shortlist
+from broker.retrieval.ranking import (
+    PER_SUBJECT_MAX,
+    Choice,
+    Order,
+    Shortlist,
+    in_order,
+    recollections,
+    shortlist,
+)
 from broker.retrieval.terms import query_terms
 from broker.services.access import Access, AccessPath
 from broker.services.entries import Entries
@@ -32,7 +42,7 @@ from broker.services.recall_fields import (
     eligible,
     superseded_asked,
 )
-from broker.services.turns import with_room
+from broker.services.turns import LONG, with_room
 from providers.capabilities import Capability
 from providers.eligibility import is_eligible
 from providers.entries import Vector
@@ -68,17 +78,18 @@ class Recollections:
         access = await self._access.enter(authorized, Capability.RECALL)
         asked = await self._asked(access, request)
         recalled, listed, heads = await self._access.read(access, partial(_found, asked=asked))
-        order = partial(
-            ranked,
+        ordering = partial(
+            in_order,
             listed,
             heads,
             asked=frozenset(asked.terms),
             at=asked.eligible.at,
-            limit=request.limit or LIMIT_DEFAULT,
-            per_subject=PER_SUBJECT_MAX if asked.eligible.subject is None else None,
             weights=self._weights,
         )
-        results = await with_room(order, _length(heads))
+        order = await with_room(ordering, sum(map(_named, heads)))
+        per_subject = PER_SUBJECT_MAX if asked.eligible.subject is None else None
+        chosen = await _chosen(order, Choice(request.limit or LIMIT_DEFAULT, per_subject))
+        results = recollections(listed, order, chosen)
         kept = len(cut_records(tuple(each.record for each in results))) if full else len(results)
         return Recollected(
             project_id=request.scope.project_id,
@@ -172,10 +183,26 @@ async def _found(
     return recalled, listed, [each for each in heads if is_eligible(each, asked.eligible)]
 
 
-def _length(heads: Collection[Record]) -> int:
-    """Return how many code points are compared at most."""
-    contents = (each.current.content for each in heads)
-    return sum(len(each.title or "") + len(each.content) for each in contents)
+async def _chosen(order: Order, choice: Choice) -> list[Record]:
+    """Choose of an order: in a thread where the first texts, a few of them, are not enough."""
+    ends = list(accumulate(map(_length, order.records)))
+    soon = bisect_right(ends, LONG)
+    if not choice.take(order.records[:soon]):
+        await with_room(partial(choice.take, order.records[soon:]), max(ends, default=0))
+    return choice.chosen()
+
+
+def _named(head: Record) -> int:
+    """Return how many code points are read of a memory to put it in order."""
+    now = head.current
+    subject = now.facet.subject if now.facet else None
+    return len(now.content.title or "") + len(subject or "")
+
+
+def _length(head: Record) -> int:
+    """Return how many code points are read of a memory to choose it, or not."""
+    content = head.current.content
+    return len(content.title or "") + len(content.content)
 
 
 def _arms(asked: _Asked, recalled: Recalled) -> tuple[ArmReport, ...]:

@@ -19,6 +19,7 @@ from providers.recall import (
     EntryPut,
     IndexRequest,
     Match,
+    Matches,
     Near,
     Recalled,
     RecallRequest,
@@ -51,7 +52,7 @@ class ReferenceRecall(ReferenceParts):
             length_total=sum(each.length for each in vectors),
             frequencies=tuple(frequencies),
             unindexed=len(counted) - len(indexed),
-            matches=self._matches(shelf, given, request.terms, frequencies),
+            matches=Matches.of(self._matches(shelf, given, request.terms, frequencies)),
             nearest=self._nearest(shelf, given, request),
         )
 

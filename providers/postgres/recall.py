@@ -28,7 +28,7 @@ from providers.recall import (
     MATCHES_MAX,
     Eligible,
     IndexRequest,
-    Match,
+    Matches,
     Near,
     Recalled,
     RecallRequest,
@@ -170,17 +170,16 @@ def _like(pattern: str) -> str:
 
 
 def _recalled(row: asyncpg.Record) -> Recalled:
-    counts = [tuple(each) for each in row["counts"] or ()]
-    if any(None in each for each in counts):
+    counts = tuple(zip(*(row["counts"] or ()), strict=True))
+    if any(None in column for column in counts):
         raise StoredDataInvalidError("a stored entry has a term without its count")
-    found = zip(row["record_ids"] or (), counts, row["lengths"] or (), strict=True)
     near = zip(row["near_ids"] or (), row["likenesses"] or (), strict=True)
     return Recalled(
         documents=row["documents"],
         length_total=row["length_total"],
         frequencies=tuple(row["frequencies"] or ()),
         unindexed=row["unindexed"],
-        matches=tuple(map(Match._make, found)),
+        matches=Matches(tuple(row["record_ids"] or ()), counts, tuple(row["lengths"] or ())),
         nearest=tuple(Near(name, max(-1.0, min(1.0, likeness))) for name, likeness in near),
     )
 

@@ -8,6 +8,7 @@ import orjson
 from providers import documents
 from providers.documents import DAMAGE
 from providers.errors import StoredDataInvalidError
+from providers.making import new_content, new_facet, new_revision
 from providers.model import (
     Content,
     Kind,
@@ -81,7 +82,7 @@ def to_judged(tag: str, record_id: str, document: bytes) -> Record:
 
 
 def _revision(**known: Any) -> Revision:
-    return Revision(
+    return new_revision(
         previous_revision_id=None,
         source_run_id=None,
         source_session_id=None,
@@ -99,7 +100,7 @@ def _content(importance: Any, tags: Any) -> Content:
     if type(importance) not in (int, float) or type(tags) is not list:
         raise TypeError
     told = tuple(map(_text, tags))
-    return Content(
+    return new_content(
         type="", title=None, content="", rationale=None, importance=importance, tags=told
     )
 
@@ -108,7 +109,7 @@ def _facet(values: Any) -> MemoryFacet | None:
     if values is None:
         return None
     namespace, kind, subject, epoch, sensitivity, tier, expires, ended = values
-    return MemoryFacet(
+    return new_facet(
         namespace=_text_or_none(namespace),
         memory_kind=None if kind is None else MemoryKind(kind),
         subject=_text_or_none(subject),

@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         name="what is told again is told",
         file="broker/retrieval/ranking.py",
-        right="repetition is Repetition.NONE and room.take(record)",
-        wrong="room.take(record)",
+        right="repetition is Repetition.NONE and self._room.take(record)",
+        wrong="self._room.take(record)",
         tests=(RANKING,),
     ),
     Mutant(
@@ -53,8 +53,8 @@ MUTANTS = (
     Mutant(
         name="what is nearly told takes a place of its subject",
         file="broker/retrieval/ranking.py",
-        right="        if repetition is Repetition.NEAR:\n",
-        wrong="        if repetition is Repetition.NEAR and room.take(record):\n",
+        right="            if repetition is Repetition.NEAR:\n",
+        wrong="            if repetition is Repetition.NEAR and self._room.take(record):\n",
         tests=(RANKING,),
     ),
     Mutant(
@@ -72,17 +72,31 @@ MUTANTS = (
         tests=(RECOLLECTIONS,),
     ),
     Mutant(
-        name="long texts are ranked on the loop",
+        name="long texts are read on the loop",
         file="broker/services/recollections.py",
-        right="with_room(order, _length(heads))",
-        wrong="with_room(order, len(heads))",
+        right="order.records[soon:]), max(ends, default=0))",
+        wrong="order.records[soon:]), 0)",
         tests=(RECOLLECTIONS,),
+    ),
+    Mutant(
+        name="the first texts are not read by themselves",
+        file="broker/services/recollections.py",
+        right="soon = bisect_right(ends, LONG)",
+        wrong="soon = bisect_right(ends, LONG if max(ends, default=0) <= LONG else 0)",
+        tests=(RECOLLECTIONS,),
+    ),
+    Mutant(
+        name="of equals where the order is cut none is left",
+        file="broker/retrieval/scoring.py",
+        right="if score >= least",
+        wrong="if score > least",
+        tests=(RANKING,),
     ),
     Mutant(
         name="a place is won by origin",
         file="broker/retrieval/ranking.py",
-        right="_chosen([records[record_id] for record_id in ordered(scores)], limit, per_subject)",
-        wrong="_chosen(_by_tier([records[each] for each in ordered(scores)]), limit, per_subject)",
+        right="Order([records[record_id] for record_id in ordered(scores)], scores)",
+        wrong="Order(_by_tier([records[each] for each in ordered(scores)]), scores)",
         tests=(RANKING,),
     ),
     Mutant(

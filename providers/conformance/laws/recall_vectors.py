@@ -20,6 +20,7 @@ from providers.conformance.recall_steps import (
 from providers.conformance.steps import SECONDS, created, persist, trips
 from providers.entries import DIMENSION_MAX, Vector
 from providers.model import MemoryFacet, State
+from providers.recall import Matches
 
 EXACT = 1e-4
 
@@ -50,7 +51,7 @@ async def nearest_come_first(bench: Bench) -> None:
             off = abs(each.similarity - cos(radians(turns[each.record_id])))
             expect.that(off <= EXACT, f"the cosine of {each.record_id} is off by {off}")
             expect.that(-1.0 <= each.similarity <= 1.0, f"the cosine of {each.record_id}")
-        expect.equal((got.matches, got.frequencies), ((), ()), "what matches without a word")
+        expect.equal((got.matches, got.frequencies), (Matches(), ()), "what matches without a word")
         expect.equal((got.documents, got.length_total), (8, 8), "the statistics")
     both = await recalled(provider, project, "java", "absent", vector=HERE, nearest_max=2)
     expect.equal((len(both.matches), near(both)), (8, ["c", "z"]), "by both arms at once")

@@ -23,7 +23,7 @@ from providers.conformance.steps import SECONDS, commit, committed, created, per
 from providers.entries import RECORD_TERMS_MAX, TERM_LENGTH_MAX, RecallEntry, TermVector
 from providers.errors import RecallScopeTooLargeError
 from providers.model import Kind, State, Trust
-from providers.recall import DRIVEN_MAX, MATCHES_MAX, QUERY_TERMS_MAX, Match, Superseded
+from providers.recall import DRIVEN_MAX, MATCHES_MAX, QUERY_TERMS_MAX, Match, Matches, Superseded
 from providers.requests import Committed, IdempotencyReused, Replayed, StaleRevision, Tombstoned
 
 OWN = 20
@@ -56,7 +56,9 @@ async def words_find_what_holds_one_of_them(bench: Bench) -> None:
     expect.equal((got.documents, got.length_total, got.unindexed), (5, 16, 0), "the statistics")
     expect.equal(got.nearest, (), "what is nearest where no vector is asked for")
     nothing = await recalled(provider, project, "absent")
-    expect.equal((nothing.matches, nothing.frequencies), ((), (0,)), "for a word nobody used")
+    expect.equal(
+        (nothing.matches, nothing.frequencies), (Matches(), (0,)), "for a word nobody used"
+    )
 
 
 @law("Q-3", capability=Capability.RECALL)
@@ -111,7 +113,7 @@ async def terms_mean_themselves(bench: Bench) -> None:
     await remembered(provider, project, *pairs)
     for number, term in enumerate(terms):
         got = await recalled(provider, project, term)
-        wanted = (Match(f"r{number}", (number + 1,), number + 1),)
+        wanted = Matches.of([Match(f"r{number}", (number + 1,), number + 1)])
         expect.equal((got.matches, got.frequencies), (wanted, (1,)), f"what {term!r} finds")
     composed = unicodedata.normalize("NFC", "a\u0308")
     expect.that(composed in terms, "both spellings are among the terms")
@@ -148,7 +150,7 @@ async def common_words_drive_while_records_are_few(bench: Bench) -> None:
     expect.equal(matched(got), [*(f"r{n:02}" for n in range(30)), "rare"], "what matches")
     expect.equal(got.frequencies, (31, 1), "the frequencies")
     hidden = await recalled(provider, project, "hidden", namespaces=frozenset({""}))
-    expect.equal((hidden.matches, hidden.frequencies), ((), (1,)), "what is filtered")
+    expect.equal((hidden.matches, hidden.frequencies), (Matches(), (1,)), "what is filtered")
 
 
 @law("Q-4", "Q-5", capability=Capability.RECALL, bounded=False)
@@ -239,7 +241,9 @@ async def entry_is_replaced_with_the_head(bench: Bench) -> None:
     expect.equal((got.documents, got.length_total), (1, 2), "the statistics")
     await followed(provider, project, later, text="", entry=specimens.entry())
     empty = await recalled(provider, project, "java", "python", "build")
-    expect.equal((empty.matches, empty.documents, empty.unindexed), ((), 1, 0), "without a word")
+    expect.equal(
+        (empty.matches, empty.documents, empty.unindexed), (Matches(), 1, 0), "without a word"
+    )
 
 
 @law("Q-10", "C-4", "C-5", capability=Capability.RECALL)
@@ -329,8 +333,8 @@ async def entries_survive_a_restart(bench: Bench) -> None:
     after = await persist(lambda: recalled(provider, project, "java", "build"))
     expect.equal(matched(after), matched(before), "after the restart")
     expect.equal(found_by(after, "r1"), ((2, 1), 3), "how it matches after the restart")
-    bare = replace(after, matches=())
-    expect.equal(bare, replace(before, matches=()), "the statistics after the restart")
+    bare = replace(after, matches=Matches())
+    expect.equal(bare, replace(before, matches=Matches()), "the statistics after the restart")
 
 
 @law("Q-8", capability=Capability.RECALL, bounded=True)

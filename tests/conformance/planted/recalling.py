@@ -16,6 +16,7 @@ from providers.model import (
 from providers.recall import (
     Eligible,
     Match,
+    Matches,
     Recalled,
     RecallRequest,
     Superseded,
@@ -36,7 +37,9 @@ ENDED = "superseded_rejected_expired_forgotten_absent_from_every_arm"
 class WantsEveryWord(ReferenceMemoryProvider):
     async def recall(self, request: RecallRequest, *, timeout: float) -> Recalled:
         found = await super().recall(request, timeout=timeout)
-        return replace(found, matches=tuple(each for each in found.matches if all(each.counts)))
+        return replace(
+            found, matches=Matches.of(each for each in found.matches if all(each.counts))
+        )
 
 
 @caught_by("words_find_what_holds_one_of_them")

@@ -11,6 +11,8 @@ from providers.recall import (
     Eligible,
     EntryPut,
     IndexRequest,
+    Match,
+    Matches,
     RecallRequest,
     TaggedRequest,
     UnindexedRequest,
@@ -67,3 +69,23 @@ def test_an_index_request_has_each_record_once() -> None:
     for wrong in (puts, (puts[0], puts[0])):
         with pytest.raises(ValueError, match="entries"):
             IndexRequest(project=PROJECT, entries=wrong)
+
+
+def test_matches_are_read_one_by_one() -> None:
+    """000-02: as they were put into columns, and of nothing there is nothing."""
+    rows = [Match("a", (2, 0), 5), Match("b", (0, 1), 7)]
+    found = Matches.of(iter(rows))
+    assert (found.record_ids, found.counts, found.lengths) == (("a", "b"), ((2, 0), (0, 1)), (5, 7))
+    assert (list(found), len(found)) == (rows, 2)
+    assert (list(Matches.of([])), len(Matches()), Matches.of([])) == ([], 0, Matches())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [(("a",), ((1,),), ()), (("a",), ((1,), (1, 2)), (1,)), ((), ((1,),), (1,))],
+    ids=["lengths", "counts", "names"],
+)
+def test_columns_are_equally_long(columns: Any) -> None:
+    """000-02: what is told of one match is not told of another."""
+    with pytest.raises(ValueError, match="equally long"):
+        Matches(*columns)

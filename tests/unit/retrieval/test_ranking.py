@@ -1,14 +1,24 @@
 """Scores of both arms, and the order of what is given back."""
 
+from dataclasses import replace
+
 import pytest
 
 from broker.retrieval import repeats
 from broker.retrieval.fitness import Weights
-from broker.retrieval.ranking import HEADS_MAX, PER_SUBJECT_MAX, Shortlist, ranked, shortlist
+from broker.retrieval.ranking import (
+    HEADS_MAX,
+    PER_SUBJECT_MAX,
+    Choice,
+    Shortlist,
+    in_order,
+    recollections,
+    shortlist,
+)
 from broker.retrieval.scoring import bm25, fused, ordered, places
 from providers.folding import folded
 from providers.model import OriginTier, Record
-from providers.recall import Match, Near, Recalled
+from providers.recall import Match, Matches, Near, Recalled
 from tests.unit.domain.test_records import NOW
 from tests.unit.retrieval.memories import record
 
@@ -23,15 +33,11 @@ def order(
 ) -> list[str]:
     """Return the ids in the order in which they are given back."""
     found = Shortlist(scores, floor, {}, places(ordered(scores)), {})
-    results = ranked(
-        found,
-        records,
-        asked=frozenset(asked.split()),
-        at=NOW,
-        limit=limit,
-        per_subject=per_subject,
-        weights=Weights(),
-    )
+    given = in_order(found, records, asked=frozenset(asked.split()), at=NOW, weights=Weights())
+    choice = Choice(limit, per_subject)
+    for each in given.records:
+        choice.take([each])
+    results = recollections(found, given, choice.chosen())
     return [each.record.current.record_id for each in results]
 
 
@@ -41,7 +47,7 @@ def test_bm25_is_as_the_formula_says() -> None:
         documents=4,
         length_total=40,
         frequencies=(1, 4),
-        matches=(Match("a", (2, 1), 10), Match("b", (0, 1), 5)),
+        matches=Matches.of([Match("a", (2, 1), 10), Match("b", (0, 1), 5)]),
     )
     scores = bm25(recalled)
     assert scores["a"] == pytest.approx(1.2040 * 2 * 2.2 / 3.2 + 0.1054 * 1.0, abs=1e-4)
@@ -71,10 +77,34 @@ def test_ranks_count_from_one() -> None:
     assert places(ordered(scores)) == {"c": 1, "a": 2, "b": 3}
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_the_best_are_the_first_of_all(most: int) -> None:
+    """R10, 002-25: of equals at the cut the first by id."""
+    scores = {"d": 1.0, "b": 1.0, "a": 0.5, "c": 1.0}
+    assert ordered(scores, most) == ["b", "c", "d", "a"][:most]
+    assert ordered({"d": 4.0, "a": 3.0, "c": 2.0, "b": 1.0}, most) == ["d", "a", "c", "b"][:most]
+
+
+def test_words_alone_shortlist_as_words_beside_a_vector() -> None:
+    """000-40: what is left out of the order is what nobody reads, its floor included."""
+    counts = [(n % 7, n * 7919 % 5) for n in range(3 * HEADS_MAX)]
+    matches = Matches.of(Match(f"{n:03}", each, 31 + n % 3) for n, each in enumerate(counts))
+    recalled = Recalled(documents=900, length_total=9_000, frequencies=(90, 300), matches=matches)
+    words = bm25(recalled)
+    every = ordered(words)
+    listed = shortlist(recalled)
+    best = {each: words[each] / words[every[0]] for each in every[: HEADS_MAX + 1]}
+    assert list(listed.scores) == every[:HEADS_MAX]
+    assert {**listed.scores, every[HEADS_MAX]: listed.floor} == best
+    assert [listed.keyword_ranks[each] for each in listed.scores] == [*range(1, HEADS_MAX + 1)]
+    beside = shortlist(replace(recalled, nearest=(Near("000", 0.5),)))
+    assert beside.keyword_ranks == places(every)
+
+
 def test_equals_score_equally_wherever_they_stand() -> None:
     """R10: the same counts give the same score to the last bit, so that ids decide."""
     counts = [(1, 0, 3), (0, 2, 1), (1, 0, 3)] * 7
-    matches = tuple(Match(f"{n:02}", each, 31) for n, each in enumerate(counts))
+    matches = Matches.of(Match(f"{n:02}", each, 31) for n, each in enumerate(counts))
     recalled = Recalled(documents=50, length_total=999, frequencies=(3, 17, 40), matches=matches)
     assert len(set(bm25(recalled).values())) == 2
 
@@ -86,7 +116,7 @@ def test_statistics_of_nothing(documents: int) -> None:
         documents=documents,
         frequencies=(0,),
         length_total=documents,
-        matches=(Match("a", (1,), 3),),
+        matches=Matches.of([Match("a", (1,), 3)]),
     )
     assert bm25(recalled)["a"] > 0.0
     assert bm25(Recalled(frequencies=(0, 0))) == {}

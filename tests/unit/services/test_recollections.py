@@ -1,14 +1,14 @@
 """Recalling, between its two trips and beside the loop."""
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from broker.domain.memories import DedupInput, DedupMode, FilterInput
-from broker.retrieval.ranking import ranked
+from broker.retrieval.ranking import Choice, Order, in_order
 from broker.services import recollections
 from broker.services.turns import LONG
 from providers.interface import IMemoryProvider
@@ -111,19 +111,60 @@ async def test_a_filter_for_a_subject_gives_what_is_new_first() -> None:
         assert len(found) == (5 if given.subject else 3)
 
 
-@pytest.mark.parametrize(("more", "aside"), [(0, False), (1, True)], ids=["short", "long"])
-async def test_long_texts_are_ranked_aside(
-    monkeypatch: pytest.MonkeyPatch, more: int, *, aside: bool
-) -> None:
+@pytest.fixture
+def aside(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """Tell of each memory that is chosen or not: its text, and whether it was read in a thread."""
+    read: list[tuple[str, bool]] = []
+    loop = threading.get_ident()
+
+    class Watched(Choice):
+        def take(self, records: Iterable[Record]) -> bool:
+            listed = list(records)
+            is_aside = threading.get_ident() != loop
+            read.extend((each.current.content.content, is_aside) for each in listed)
+            return super().take(listed)
+
+    monkeypatch.setattr(recollections, "Choice", Watched)
+    return read
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["short", "long"])
+async def test_long_texts_are_read_aside(aside: list[tuple[str, bool]], more: int) -> None:
     """004-13: other calls go on while long texts are compared."""
-    threads: list[int] = []
-
-    def watched(*args: Any, **named: Any) -> Any:
-        threads.append(threading.get_ident())
-        return ranked(*args, **named)
-
-    monkeypatch.setattr(recollections, "ranked", watched)
     desk = Desk()
     await desk.remember("tea".ljust(LONG + more, "."))
     assert len(await desk.texts("tea")) == 1
-    assert [each != threading.get_ident() for each in threads] == [aside]
+    assert [is_aside for _, is_aside in aside] == [more > 0]
+
+
+async def test_only_what_the_first_texts_leave_open_is_read_aside(
+    aside: list[tuple[str, bool]],
+) -> None:
+    """004-13: of many short texts the first are enough, and no thread is asked for the others."""
+    desk = Desk()
+    size = LONG // 8
+    texts = [f"tea {word} ".ljust(size, ".") for word in "abcdefghij"]
+    for each in texts:
+        await desk.remember(each, dedup=DedupInput(mode=DedupMode.DECLARED))
+    assert len(await desk.texts("tea", limit=8)) == 8
+    assert [is_aside for _, is_aside in aside] == [False] * 8
+    aside.clear()
+    assert len(await desk.texts("tea", limit=9)) == 9
+    assert [is_aside for _, is_aside in aside] == [False] * 8 + [True] * 2
+
+
+async def test_long_names_are_read_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-13: titles and subjects are read of all that was found."""
+    threads: list[int] = []
+
+    def watched(*args: Any, **named: Any) -> Order:
+        threads.append(threading.get_ident())
+        return in_order(*args, **named)
+
+    monkeypatch.setattr(recollections, "in_order", watched)
+    monkeypatch.setattr(recollections, "_named", lambda _: LONG // 2 + 1)
+    desk = Desk()
+    for each in ("green tea", "black coffee or tea"):
+        await desk.remember(each)
+        await desk.texts("tea")
+    assert [each != threading.get_ident() for each in threads] == [False, True]
