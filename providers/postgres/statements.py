@@ -12,7 +12,6 @@ def _read(name: str) -> str:
     return files("providers.postgres").joinpath(name).read_text(encoding="utf-8")
 
 
-LOAD = _read("load.sql")
 CLASSIFY = _read("classify.sql")
 NEGOTIATE = _read("negotiate.sql")
 ACQUIRE = _read("acquire.sql")
@@ -25,17 +24,20 @@ TOMBSTONES = _read("tombstones.sql")
 CANDIDATES = _read("candidates.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
 
-_PART = re.compile(r"^-- if (\w+):\n(.*?)^-- end\n", re.DOTALL | re.MULTILINE)
+_PART = re.compile(r"^-- if (\w+):\n(.*?)(?:^-- else:\n(.*?))?^-- end\n", re.DOTALL | re.MULTILINE)
 
 
-def _commit(*parts: str) -> str:
-    """Leave out the parts of a commit that are not named."""
-    return _PART.sub(lambda part: part[2] if part[1] in parts else "", _read("commit.sql"))
+def _parts(name: str, *wanted: str) -> str:
+    """Read a statement without the parts that are not wanted."""
+    return _PART.sub(lambda part: part[2] if part[1] in wanted else part[3] or "", _read(name))
 
 
-COMMIT = _commit("new", "changed", "ordered")
-COMMIT_NEW = _commit("new")
-COMMIT_CHANGED = _commit("changed")
+LOAD = _parts("load.sql", "kept", "linked")
+LOAD_KEPT = _parts("load.sql", "kept")
+LOAD_HEADS = _parts("load.sql")
+COMMIT = _parts("commit.sql", "new", "changed", "ordered")
+COMMIT_NEW = _parts("commit.sql", "new")
+COMMIT_CHANGED = _parts("commit.sql", "changed")
 
 
 def _page(statement: str, *, brief: int, bytes_max: int) -> str:
@@ -148,9 +150,10 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     The first call that uses one would have to wait for it otherwise, and a commit that times out
     meanwhile would be taken for sent.
     """
-    await connection.fetch(
-        LOAD, None, None, _NO_KEYS, None, None, _NO_KEYS, [], _NO_KEYS, _NO_KEYS, None
-    )
+    kept = (None, None, _NO_KEYS, None, None, _NO_KEYS, _NO_KEYS)
+    await connection.fetch(LOAD, *kept, _NO_KEYS, [], None)
+    await connection.fetch(LOAD_KEPT, *kept)
+    await connection.fetch(LOAD_HEADS, None, None, _NO_KEYS)
     nothing = (*[None] * 4, _NO_ROWS, _NO_ROWS, _NO_KEYS, *[None] * 8, _NO_NUMBERS)
     await connection.fetch(COMMIT, *nothing, _NO_KEYS, _NO_KEYS, [], _NO_ROWS)
     await connection.fetch(COMMIT_NEW, *nothing)

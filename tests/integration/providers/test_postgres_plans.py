@@ -56,8 +56,11 @@ WRITTEN = (
     "text, text, text, bigint, json, json, text[], text, text, text, text, json, text, json,"
     " timestamptz, real[]"
 )
+KEPT = "text, text, text[], text, text, text[], text[]"
 TYPES = {
-    "LOAD": "text, text, text[], text, text, text[], bigint[], text[], text[], text",
+    "LOAD": f"{KEPT}, text[], bigint[], text",
+    "LOAD_KEPT": KEPT,
+    "LOAD_HEADS": "text, text, text[]",
     "COMMIT": f"{WRITTEN}, text[], text[], bigint[], json",
     "COMMIT_NEW": WRITTEN,
     "COMMIT_CHANGED": f"{WRITTEN}, text[]",
