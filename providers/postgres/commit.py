@@ -23,7 +23,7 @@ from providers.postgres.rows import (
     to_json,
     to_receipt,
 )
-from providers.postgres.statements import CLASSIFY, COMMIT
+from providers.postgres.statements import CLASSIFY, COMMIT, COMMIT_CHANGED, COMMIT_NEW
 from providers.refusal import Facts, expected_revision_id, judge
 from providers.requests import CommitOutcome, Committed, Contended
 from providers.rules import OUTCOME_BYTES_MAX, TEXT_BYTES_MAX, check, check_text, is_storable
@@ -36,7 +36,10 @@ _REFUSALS = errors.CONFLICTS | {errors.UNIQUE_VIOLATION}
 _NOTHING = "[]"
 _CHARACTER_BYTES_MAX = 4
 # Where in the arguments the receipt's texts are that are not JSON.
-_RECEIPT = slice(10, 16)
+_RECEIPT = slice(7, 13)
+# How many of the arguments the statements for new and for changed heads take: what comes next are
+# the heads that are changed, then the counters.
+_NEW, _CHANGED = 16, 17
 
 
 @dataclass(slots=True)
@@ -51,9 +54,16 @@ async def commit(
 ) -> CommitOutcome:
     """See ``IMemoryProvider.commit``."""
     connections.check_open()
-    arguments = encode(resource, write_set)
+    statement, arguments = encode(resource, write_set)
     sent = _Sent()
-    work = partial(_attempts, resource=resource, write_set=write_set, given=arguments, sent=sent)
+    work = partial(
+        _attempts,
+        resource=resource,
+        write_set=write_set,
+        statement=statement,
+        given=arguments,
+        sent=sent,
+    )
     try:
         return await connections.run(work, timeout=timeout)
     except errors.DRIVER as error:
@@ -64,13 +74,14 @@ async def _attempts(
     link: Connection,
     resource: ResourceIdentity,
     write_set: WriteSet,
+    statement: str,
     given: tuple[object, ...],
     sent: _Sent,
 ) -> CommitOutcome:
     for _ in range(ATTEMPTS):
         try:
             sent.in_doubt = True
-            applied = await link.fetchval(COMMIT, *given)
+            applied = await link.fetchval(statement, *given)
         except asyncpg.PostgresError as error:
             if error.sqlstate == errors.LOCK_NOT_AVAILABLE:
                 return Contended()
@@ -126,8 +137,8 @@ def _listed(text: str | None) -> list[Any]:
 # -------------------- the statement's arguments
 
 
-def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
-    """Return the arguments of the commit statement.
+def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[str, tuple[object, ...]]:
+    """Return the statement that commits a write set, and its arguments.
 
     Raises:
         WriteSetInvalidError: The write set breaks a rule or a limit. Not retryable.
@@ -148,7 +159,18 @@ def encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...
         or not all(map(is_storable, plain))
     ):
         check_text(write_set)
-    return given
+    return _suited(write_set, given)
+
+
+def _suited(write_set: WriteSet, given: tuple[object, ...]) -> tuple[str, tuple[object, ...]]:
+    """Return the least statement that does all of a write set, and what it takes."""
+    if given[_CHANGED]:  # counters, and effects, which have one each
+        return COMMIT, given
+    if not given[_NEW]:
+        return COMMIT_NEW, given[:_NEW]
+    if any(put.expected_revision is None for put in write_set.heads):
+        return COMMIT, given
+    return COMMIT_CHANGED, given[:_CHANGED]
 
 
 def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ...]:
@@ -166,11 +188,8 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         resource.resource_id,
         resource.generation,
         _revision_rows(write_set, numbers),
-        [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
         to_json(keys) if keys else _NOTHING,
         [row["key"] for row in keys],
-        list(counters),
-        list(counters.values()),
         receipt.key.actor_fingerprint,
         receipt.key.idempotency_key,
         receipt.method,
@@ -179,8 +198,11 @@ def _encode(resource: ResourceIdentity, write_set: WriteSet) -> tuple[object, ..
         receipt.effect_id,
         outcome,
         receipt.create_time,
-        to_json(effects) if effects else _NOTHING,
         numbers,
+        [p.record.current.record_id for p in write_set.heads if p.expected_revision is not None],
+        list(counters),
+        list(counters.values()),
+        to_json(effects) if effects else _NOTHING,
     )
 
 

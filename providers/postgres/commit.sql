@@ -3,11 +3,16 @@
 -- locks return are the newest, while everything else still sees the statement's snapshot. What is
 -- absent cannot be locked: it is inserted, and whoever comes second gets a unique violation.
 --
--- $1 tenant  $2 project  $3 resource id  $4 generation
--- $5 revisions  $6 record ids of the heads that expect one  $7 keys with what to do  $8 the keys alone
--- $9 counter names  $10 their expected values, null where any will do
--- $11 actor  $12 idempotency key  $13 method  $14 fingerprint  $15 refs  $16 effect id  $17 outcome
--- $18 time of the receipt  $19 effects  $20 the numbers of all vectors
+-- Each part of a statement costs the server time, also where it finds nothing to do. What stands
+-- between "if" and "end" is left out of the statements for write sets that lack it: heads that are
+-- new, heads that are changed, and counters with the effects that they number (statements.py).
+--
+-- $1 tenant  $2 project  $3 resource id  $4 generation  $5 revisions
+-- $6 keys with what to do  $7 the keys alone  $8 actor  $9 idempotency key  $10 method
+-- $11 fingerprint  $12 refs  $13 effect id  $14 outcome  $15 time of the receipt
+-- $16 the numbers of all vectors
+-- $17 record ids of the heads that expect one, where heads are changed
+-- $18 counter names  $19 their expected values, null where any will do  $20 effects
 --
 -- Stored rows are always found by "= ANY" over the whole key: a join could be planned as a walk
 -- through the whole project.
@@ -33,41 +38,53 @@ WITH given AS MATERIALIZED (
 ),
 asked_keys AS MATERIALIZED (
     SELECT *
-    FROM json_to_recordset($7) AS k (
+    FROM json_to_recordset($6) AS k (
         key text COLLATE "C", action text, record_id text, held_by text, tombstone_kind text,
         tombstone_time timestamptz, free_of_tombstone boolean
     )
 ),
+-- if ordered:
 asked_counters AS MATERIALIZED (
-    SELECT name, expected FROM unnest($9::text[], $10::bigint[]) AS a (name, expected)
+    SELECT name, expected FROM unnest($18::text[], $19::bigint[]) AS a (name, expected)
 ),
+-- end
 
+-- if changed:
 locked_heads AS MATERIALIZED (
     SELECT r.record_id, r.revision, r.revision_id
     FROM memory.records AS r
-    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($17)
     ORDER BY r.record_id
     FOR UPDATE
 ),
+-- end
+-- if ordered:
 locked_counters AS MATERIALIZED (
     SELECT c.name, c.value
     FROM memory.counters AS c
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($18)
         AND (SELECT count(*) FROM locked_heads) >= 0
     ORDER BY c.name
     FOR UPDATE
 ),
+-- end
 locked_keys AS MATERIALIZED (
     SELECT c.key, c.record_id, c.tombstone_kind
     FROM memory.claims AS c
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($7)
+-- if changed:
+        AND (SELECT count(*) FROM locked_heads) >= 0
+-- end
+-- if ordered:
         AND (SELECT count(*) FROM locked_counters) >= 0
+-- end
     ORDER BY c.key
     FOR UPDATE
 ),
 gate AS MATERIALIZED (
     SELECT
         EXISTS (SELECT FROM memory.resource WHERE resource_id = $3 AND generation = $4)
+-- if changed:
         AND NOT EXISTS (
             SELECT
             FROM given AS g
@@ -76,12 +93,15 @@ gate AS MATERIALIZED (
                 AND (l.revision, l.revision_id)
                     IS DISTINCT FROM (g.expected_revision, g.expected_revision_id)
         )
+-- end
+-- if ordered:
         AND NOT EXISTS (
             SELECT
             FROM asked_counters AS a
             LEFT JOIN locked_counters AS l ON l.name = a.name
             WHERE a.expected <> coalesce(l.value, 0)
         )
+-- end
         AND NOT EXISTS (
             SELECT
             FROM asked_keys AS a
@@ -96,11 +116,12 @@ new_receipt AS (
         tenant_id, project_id, actor_fingerprint, idempotency_key, method, fingerprint, refs,
         effect_id, outcome, create_time
     )
-    SELECT $1, $2, $11, $12, $13, $14, $15, $16, $17, $18
+    SELECT $1, $2, $8, $9, $10, $11, $12, $13, $14, $15
     FROM gate
     WHERE open
     RETURNING 1
 ),
+-- if new:
 new_records AS (
     INSERT INTO memory.records (
         tenant_id, project_id, record_id, revision, revision_id, previous_revision_id, agent_id,
@@ -140,6 +161,8 @@ new_entries AS (
         AND (SELECT count(*) FROM new_records) >= 0
     RETURNING 1
 ),
+-- end
+-- if changed:
 changed_records AS (
     UPDATE memory.records AS r
     SET
@@ -168,7 +191,7 @@ changed_records AS (
         update_time = g.create_time,
         search_text = g.search_text
     FROM new_receipt, given AS g
-    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($6)
+    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($17)
         AND r.record_id = g.record_id AND g.expected_revision IS NOT NULL
     RETURNING 1
 ),
@@ -199,24 +222,25 @@ changed_entries AS (
         vector_dimension
             = CASE WHEN g.length IS NULL THEN e.vector_dimension ELSE g.vector_dimension END
     FROM new_receipt, given AS g
-    WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.record_id = ANY ($6)
+    WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.record_id = ANY ($17)
         AND e.record_id = g.record_id AND g.expected_revision IS NOT NULL
     RETURNING 1
 ),
 old_vectors AS (
     DELETE FROM memory.recall_vectors AS v
     USING new_receipt, given AS g
-    WHERE v.tenant_id = $1 AND v.project_id = $2 AND v.record_id = ANY ($6)
+    WHERE v.tenant_id = $1 AND v.project_id = $2 AND v.record_id = ANY ($17)
         AND v.record_id = g.record_id AND g.length IS NOT NULL
     RETURNING 1
 ),
+-- end
 new_vectors AS (
     INSERT INTO memory.recall_vectors (
         tenant_id, project_id, record_id, vector_id, agent_id, model, dimension, embedding
     )
     SELECT
         $1, $2, g.record_id, g.vector_id, g.agent_id, g.vector_model, g.vector_dimension,
-        ($20::real[])[g.vector_from : g.vector_from + g.vector_dimension - 1]
+        ($16::real[])[g.vector_from : g.vector_from + g.vector_dimension - 1]
     FROM new_receipt, given AS g
     WHERE g.vector_id IS NOT NULL
     RETURNING 1
@@ -234,15 +258,18 @@ new_revisions AS (
         g.trust, g.source_run_id, g.source_session_id, g.promoted_decision_id,
         g.superseded_by_record_id, g.reason, g.change_kind, g.actor_fingerprint, g.create_time
     FROM new_receipt, given AS g
+-- if new:
     WHERE (SELECT count(*) FROM new_records) >= 0
+-- end
     ORDER BY g.revision_id
     RETURNING 1
 ),
+-- if ordered:
 changed_counters AS (
     UPDATE memory.counters AS c
     SET value = c.value + 1
     FROM new_receipt
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($9)
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.name = ANY ($18)
     RETURNING 1
 ),
 new_counters AS (
@@ -254,6 +281,7 @@ new_counters AS (
     ORDER BY a.name
     RETURNING 1
 ),
+-- end
 changed_keys AS (
     UPDATE memory.claims AS c
     SET
@@ -261,7 +289,7 @@ changed_keys AS (
         tombstone_kind = a.tombstone_kind,
         tombstone_time = a.tombstone_time
     FROM new_receipt, asked_keys AS a, locked_keys AS l
-    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+    WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($7)
         AND c.key = a.key AND l.key = a.key
         AND (a.action IN ('claim', 'bury') OR (a.action = 'release' AND l.record_id = a.record_id))
     RETURNING 1
@@ -274,21 +302,32 @@ new_keys AS (
         $1, $2, a.key, CASE WHEN a.action = 'claim' THEN a.record_id END, a.tombstone_kind,
         a.tombstone_time
     FROM new_receipt, asked_keys AS a
-    WHERE (SELECT count(*) FROM new_counters) >= 0
+    WHERE (SELECT count(*) FROM new_revisions) >= 0
+-- if ordered:
+        AND (SELECT count(*) FROM new_counters) >= 0
+-- end
         AND NOT EXISTS (SELECT FROM locked_keys AS l WHERE l.key = a.key)
     ORDER BY a.key
     RETURNING 1
-),
-new_effects AS (
+)
+-- if ordered:
+, new_effects AS (
     INSERT INTO memory.effects (
         tenant_id, project_id, run_id, sequence, receipt_id, receipt, accept_time
     )
     SELECT $1, $2, e.run_id, e.sequence, e.receipt_id, e.receipt, e.accept_time
-    FROM new_receipt, json_to_recordset($19) AS e (
+    FROM new_receipt, json_to_recordset($20) AS e (
         run_id text, sequence bigint, receipt_id text, receipt json, accept_time timestamptz
     )
     WHERE (SELECT count(*) FROM new_keys) >= 0
     RETURNING 1
 )
+-- end
 
-SELECT EXISTS (SELECT FROM new_receipt) AND (SELECT count(*) FROM new_effects) >= 0 AS applied
+SELECT
+    EXISTS (SELECT FROM new_receipt)
+    AND (SELECT count(*) FROM new_keys) >= 0
+-- if ordered:
+    AND (SELECT count(*) FROM new_effects) >= 0
+-- end
+    AS applied

@@ -2,9 +2,12 @@
 -- each further row is a head or a revision. Without a marker there is no first row.
 -- No plan may walk through a whole project, whatever the statistics say. LIMIT 1 keeps a lookup by
 -- key from being planned as a join; an order that one index has keeps it from the others.
+-- What stands behind an "if" is left out where a call does not ask for it (statements.py).
 --
--- $1 tenant  $2 project  $3 record ids  $4 actor and $5 idempotency key of the receipt, or null
--- $6 record ids and $7 numbers of revisions  $8 keys  $9 counter names  $10 start of the chain or null
+-- $1 tenant  $2 project  $3 record ids
+-- $4 actor and $5 idempotency key of the receipt, or null  $6 keys  $7 counter names
+-- $8 record ids and $9 numbers of revisions  $10 start of the chain or null
+-- if linked:
 WITH RECURSIVE chain AS (
     SELECT
         1 AS position, r.record_id, r.agent_id, r.kind, r.state, r.superseded_by_record_id,
@@ -24,10 +27,12 @@ WITH RECURSIVE chain AS (
     ) AS r
     WHERE NOT c.repeated AND c.position < 66
 )
+-- end
 SELECT
     'once' AS part,
     m.resource_id,
     m.generation,
+-- if kept:
     (
         SELECT json_build_array(
             t.method, t.fingerprint, t.refs, t.effect_id, t.outcome, t.create_time
@@ -39,13 +44,17 @@ SELECT
     (
         SELECT json_agg(json_build_array(c.key, c.record_id, c.tombstone_kind))
         FROM memory.claims AS c
-        WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($8)
+        WHERE c.tenant_id = $1 AND c.project_id = $2 AND c.key = ANY ($6)
     ) AS keys,
     (
         SELECT json_agg(json_build_array(n.name, n.value))
         FROM memory.counters AS n
-        WHERE n.tenant_id = $1 AND n.project_id = $2 AND n.name = ANY ($9)
+        WHERE n.tenant_id = $1 AND n.project_id = $2 AND n.name = ANY ($7)
     ) AS counters,
+-- else:
+    NULL AS receipt, NULL AS keys, NULL AS counters,
+-- end
+-- if linked:
     (
         SELECT json_agg(
             json_build_array(
@@ -55,6 +64,9 @@ SELECT
         )
         FROM chain AS l
     ) AS chain,
+-- else:
+    NULL AS chain,
+-- end
     NULL::timestamptz AS record_create_time,
     NULL AS record_id, NULL::integer AS revision, NULL AS revision_id,
     NULL AS previous_revision_id, NULL AS agent_id, NULL AS kind, NULL AS type, NULL AS title,
@@ -73,6 +85,7 @@ SELECT
     r.reason, r.change_kind, r.actor_fingerprint, r.update_time
 FROM memory.records AS r
 WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($3)
+-- if linked:
 UNION ALL
 SELECT
     'revision', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -80,7 +93,7 @@ SELECT
     v.title, v.content, v.rationale, v.importance, v.tags, v.facet, v.state, v.trust,
     v.source_run_id, v.source_session_id, v.promoted_decision_id, v.superseded_by_record_id,
     v.reason, v.change_kind, v.actor_fingerprint, v.create_time
-FROM unnest($6::text[], $7::bigint[]) AS a (record_id, revision)
+FROM unnest($8::text[], $9::bigint[]) AS a (record_id, revision)
 CROSS JOIN LATERAL (
     SELECT r.*
     FROM memory.revisions AS r
@@ -89,3 +102,4 @@ CROSS JOIN LATERAL (
     ORDER BY r.revision
     LIMIT 1
 ) AS v
+-- end

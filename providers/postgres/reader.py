@@ -1,6 +1,7 @@
 """Reads: each is one statement, and so one round trip and one snapshot."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import asyncpg
 
@@ -18,7 +19,7 @@ from providers.postgres.rows import (
     to_record,
     to_revision,
 )
-from providers.postgres.statements import LOAD, MARKER, REVISIONS
+from providers.postgres.statements import LOAD, LOAD_HEADS, LOAD_KEPT, MARKER, REVISIONS
 from providers.requests import Loaded, LoadRequest, RevisionsPage, RevisionsRequest
 from providers.rules import is_storable
 
@@ -37,25 +38,42 @@ async def ready(link: Connection, resource: ResourceIdentity) -> None:
 
 async def load(link: Connection, resource: ResourceIdentity, request: LoadRequest) -> Loaded:
     """See ``IMemoryProvider.load``."""
-    receipt = request.receipt or ReceiptKey("", "")
-    rows = await link.fetch(
-        LOAD,
-        findable(request.project.tenant_id),
-        findable(request.project.project_id),
-        all_findable(request.record_ids),
-        findable(receipt.actor_fingerprint) if request.receipt else None,
-        findable(receipt.idempotency_key),
-        all_findable(ref.record_id for ref in request.revisions),
-        [min(ref.revision, BIGGEST) for ref in request.revisions],
-        all_findable(request.keys),
-        _counters(request),
-        None if request.chain_from is None else findable(request.chain_from),
-    )
+    rows = await link.fetch(*_asked(request))
     if not rows:
         check_marker(resource, None, None)
     once = rows[0]
     check_marker(resource, once[1], once[2])
     return _loaded(request, once, rows[1:])
+
+
+def _asked(request: LoadRequest) -> Sequence[Any]:
+    """Return the least statement that loads all of a request, and its arguments."""
+    heads = (
+        findable(request.project.tenant_id),
+        findable(request.project.project_id),
+        all_findable(request.record_ids),
+    )
+    counters = _counters(request)
+    is_linked = bool(request.revisions) or request.chain_from is not None
+    if not (is_linked or request.receipt or request.keys or counters):
+        return LOAD_HEADS, *heads
+    receipt = request.receipt or ReceiptKey("", "")
+    kept = (
+        findable(receipt.actor_fingerprint) if request.receipt else None,
+        findable(receipt.idempotency_key),
+        all_findable(request.keys),
+        counters,
+    )
+    if not is_linked:
+        return LOAD_KEPT, *heads, *kept
+    return (
+        LOAD,
+        *heads,
+        *kept,
+        all_findable(ref.record_id for ref in request.revisions),
+        [min(ref.revision, BIGGEST) for ref in request.revisions],
+        None if request.chain_from is None else findable(request.chain_from),
+    )
 
 
 async def revisions(

@@ -32,7 +32,7 @@ from sqlalchemy.types import UserDefinedType
 from providers.model import ChangeKind, Kind, State, Trust
 
 SCHEMA = "memory"
-REVISION = "0005"
+REVISION = "0006"
 """The migration this code is written for. A test compares it with the newest migration."""
 
 METADATA = MetaData(schema=SCHEMA)
@@ -161,6 +161,7 @@ RECORDS = Table(
         *_searched("ucs_basic", "tenant_id", "project_id", "agent_id"),
         text("search_text memory.gin_trgm_ops"),
         postgresql_using="gin",
+        postgresql_with={"gin_pending_list_limit": 512},
     ),
     _entering(
         "records_decision_candidates",

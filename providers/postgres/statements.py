@@ -1,5 +1,6 @@
 """The hot statements, read once. Each stands in a file of its own beside this one."""
 
+import re
 from importlib.resources import files
 
 import asyncpg
@@ -11,9 +12,7 @@ def _read(name: str) -> str:
     return files("providers.postgres").joinpath(name).read_text(encoding="utf-8")
 
 
-LOAD = _read("load.sql")
 HEADS = _read("heads.sql")
-COMMIT = _read("commit.sql")
 CLASSIFY = _read("classify.sql")
 NEGOTIATE = _read("negotiate.sql")
 ACQUIRE = _read("acquire.sql")
@@ -25,6 +24,21 @@ UNSCOPED = _read("unscoped.sql")
 TOMBSTONES = _read("tombstones.sql")
 CANDIDATES = _read("candidates.sql")
 MARKER = "SELECT resource_id, generation FROM memory.resource"
+
+_PART = re.compile(r"^-- if (\w+):\n(.*?)(?:^-- else:\n(.*?))?^-- end\n", re.DOTALL | re.MULTILINE)
+
+
+def _parts(name: str, *wanted: str) -> str:
+    """Read a statement without the parts that are not wanted."""
+    return _PART.sub(lambda part: part[2] if part[1] in wanted else part[3] or "", _read(name))
+
+
+LOAD = _parts("load.sql", "kept", "linked")
+LOAD_KEPT = _parts("load.sql", "kept")
+LOAD_HEADS = _parts("load.sql")
+COMMIT = _parts("commit.sql", "new", "changed", "ordered")
+COMMIT_NEW = _parts("commit.sql", "new")
+COMMIT_CHANGED = _parts("commit.sql", "changed")
 
 
 def _page(statement: str, *, brief: int, bytes_max: int) -> str:
@@ -137,22 +151,22 @@ async def warm(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     The first call that uses one would have to wait for it otherwise, and a commit that times out
     meanwhile would be taken for sent.
     """
-    await connection.fetch(
-        LOAD, None, None, _NO_KEYS, None, None, _NO_KEYS, [], _NO_KEYS, _NO_KEYS, None
-    )
+    kept = (None, None, _NO_KEYS, None, None, _NO_KEYS, _NO_KEYS)
+    await connection.fetch(LOAD, *kept, _NO_KEYS, [], None)
+    await connection.fetch(LOAD_KEPT, *kept)
+    await connection.fetch(LOAD_HEADS, None, None, _NO_KEYS)
     await connection.fetch(HEADS, _NO_KEYS, _NO_KEYS, _NO_KEYS)
-    await connection.fetch(
-        COMMIT,
-        *(None, None, None, None, _NO_ROWS, _NO_KEYS, _NO_ROWS, _NO_KEYS, _NO_KEYS, []),
-        *(None, None, None, None, None, None, None, None, _NO_ROWS, _NO_NUMBERS),
-    )
+    nothing = (*[None] * 4, _NO_ROWS, _NO_ROWS, _NO_KEYS, *[None] * 8, _NO_NUMBERS)
+    await connection.fetch(COMMIT, *nothing, _NO_KEYS, _NO_KEYS, [], _NO_ROWS)
+    await connection.fetch(COMMIT_NEW, *nothing)
+    await connection.fetch(COMMIT_CHANGED, *nothing, _NO_KEYS)
     await connection.fetch(CLASSIFY, None, None, None, None, *[_NO_KEYS] * 4, None)
     await connection.fetch(REVISIONS, None, None, None, None, None, 0, False, None)
-    nothing = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None, False, None)
+    searched = (*[None] * 5, _NO_KEYS, *[None] * 6, 0, None, None, False, None)
     for statement in (SEARCH_AGENT, SEARCH_PROJECT):
-        await connection.fetch(statement, *nothing)
+        await connection.fetch(statement, *searched)
     for statement in (SEARCH_TEXT_AGENT, SEARCH_TEXT_PROJECT):
-        await connection.fetch(statement, *nothing, None)
+        await connection.fetch(statement, *searched, None)
     await _warm_deliveries(connection)
     await connection.fetch(EXPORT_AGENT, None, None, None, 0, 0, 0)
     await connection.fetch(EXPORT_NAMED, None, None, None, 0, 0, 0, _NO_KEYS)

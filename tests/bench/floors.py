@@ -13,7 +13,7 @@ from broker.retrieval.terms import query_terms
 from providers.model import ProjectKey, ResourceIdentity
 from providers.postgres import commit, gathering, reader, recall
 from providers.postgres.connections import Connection, Connections
-from providers.postgres.statements import COMMIT, warm
+from providers.postgres.statements import warm
 from providers.recall import Eligible, RecallRequest
 from providers.requests import LoadRequest
 from tests.bench.cases import Sample, timed
@@ -67,7 +67,7 @@ Ask = Callable[[Place, int], Awaitable[Sequence[Statement]]]
 
 async def commits(place: Place, _: int) -> Sequence[Statement]:
     """Ask what the adapter commits for one ``CreateRecord``."""
-    return [(COMMIT, commit.encode(place.resource, created("write")))]
+    return [commit.encode(place.resource, created("write"))]
 
 
 async def loads(place: Place, number: int) -> Sequence[Statement]:

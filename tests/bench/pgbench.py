@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 import asyncpg
 
 from providers.postgres import commit
-from providers.postgres.statements import COMMIT
 from tests.bench.cases import Ground, Sample
 from tests.bench.seeds import created
 from tests.fixtures.postgres import Database
@@ -45,10 +44,10 @@ class PgbenchCase:
     async def start(self) -> None:
         """See ``Case``."""
         self._database = await self.ground.postgres.database()
-        given = commit.encode(self._database.resource, created("write", MARK))
-        kinds = await self._kinds()
+        asked, given = commit.encode(self._database.resource, created("write", MARK))
+        kinds = await self._kinds(asked)
         values = [_value(each, kind) for each, kind in zip(given, kinds, strict=True)]
-        statement = _PARAMETER.sub(lambda found: values[int(found[1]) - 1], COMMIT)
+        statement = _PARAMETER.sub(lambda found: values[int(found[1]) - 1], asked)
         self._script.write_text(
             f"\\set n random(1, 9000000000000000000)\n{statement.rstrip()};\n", encoding="utf-8"
         )
@@ -95,12 +94,12 @@ class PgbenchCase:
             "PGOPTIONS": _OPTIONS,
         }
 
-    async def _kinds(self) -> list[str]:
-        """Return the types of the statement's parameters."""
+    async def _kinds(self, asked: str) -> list[str]:
+        """Return the types of a statement's parameters."""
         assert self._database is not None
         connection = await asyncpg.connect(self._database.runtime_dsn)
         try:
-            prepared = await connection.prepare(COMMIT)
+            prepared = await connection.prepare(asked)
             return [each.name for each in prepared.get_parameters()]
         finally:
             await connection.close()

@@ -19,7 +19,7 @@ from providers.model import ReceiptKey, Record, ResourceIdentity, WriteSet
 from providers.postgres import candidates, commit, export, reader, recall, search
 from providers.postgres.connections import Connection, Connections
 from providers.postgres.options import PostgresOptions
-from providers.postgres.statements import COMMIT, warm
+from providers.postgres.statements import warm
 from providers.recall import Eligible, RecallRequest
 from providers.requests import CandidatesRequest, LoadRequest, RevisionsRequest, SearchRequest
 from tests.bench.floors import Statement, one_head, statement_of
@@ -175,8 +175,8 @@ async def _statements(
     }
     asked = {call: await statement_of(work, resource) for call, work in works.items()}
     return asked | {
-        "commit of a create": (COMMIT, commit.encode(resource, created(name))),
-        "commit of an update": (COMMIT, commit.encode(resource, _updated(name, record))),
+        "commit of a create": commit.encode(resource, created(name)),
+        "commit of an update": commit.encode(resource, _updated(name, record)),
     }
 
 

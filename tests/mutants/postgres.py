@@ -55,10 +55,10 @@ MUTANTS = (
     Mutant(
         name="the receipt is written in a second transaction",
         file="providers/postgres/commit.py",
-        right="            applied = await link.fetchval(COMMIT, *given)\n",
+        right="            applied = await link.fetchval(statement, *given)\n",
         wrong="""\
-            key = given[11]
-            applied = await link.fetchval(COMMIT, *given[:11], f"{key}~", *given[12:])
+            key = given[8]
+            applied = await link.fetchval(statement, *given[:8], f"{key}~", *given[9:])
             if applied:
                 await link.fetchval(
                     "INSERT INTO memory.receipts (tenant_id, project_id, actor_fingerprint,"

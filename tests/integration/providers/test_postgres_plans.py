@@ -45,19 +45,26 @@ LESS = {
     "EXPORT_NAMED": {"revision"},
     "UNSCOPED": {"project_id"},
     "COMMIT": {"vector_id"},
+    "COMMIT_CHANGED": {"vector_id"},
     "INDEX": {"vector_id"},
 }
 FILTERS = (
     "text, text, text, boolean, timestamptz, boolean, text[], text[], text, text, float8, text[],"
     " text[], text[], text[]"
 )
+WRITTEN = (
+    "text, text, text, bigint, json, json, text[], text, text, text, text, json, text, json,"
+    " timestamptz, real[]"
+)
+KEPT = "text, text, text[], text, text, text[], text[]"
 TYPES = {
-    "LOAD": "text, text, text[], text, text, text[], bigint[], text[], text[], text",
+    "LOAD": f"{KEPT}, text[], bigint[], text",
+    "LOAD_KEPT": KEPT,
+    "LOAD_HEADS": "text, text, text[]",
     "HEADS": "text[], text[], text[]",
-    "COMMIT": (
-        "text, text, text, bigint, json, text[], json, text[], text[], bigint[], text, text, text,"
-        " text, json, text, json, timestamptz, json, real[]"
-    ),
+    "COMMIT": f"{WRITTEN}, text[], text[], bigint[], json",
+    "COMMIT_NEW": WRITTEN,
+    "COMMIT_CHANGED": f"{WRITTEN}, text[]",
     "CLASSIFY": "text, text, text, text, text[], text[], text[], text[], text",
     "REVISIONS": "text, text, text, text, bigint, bigint, boolean, bigint",
     "ACQUIRE": "text, text, text, text, text, bigint, integer",
