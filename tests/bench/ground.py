@@ -1,11 +1,13 @@
 """The servers that all cases stand on, on a real disk."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from broker.__main__ import ONE_POLLER
 from broker.devstack.postgres import PostgresServer
 from broker.devstack.redis import Flavour, RedisServer
 from tests.bench.cases import Ground
@@ -24,7 +26,11 @@ REDIS: dict[str, str | int] = {"auto-aof-rewrite-percentage": 0}
 
 @contextmanager
 def ground() -> Iterator[Ground]:
-    """Start the servers; they end, and their data go, when this is left."""
+    """Start the servers; they end, and their data go, when this is left.
+
+    All that is started meanwhile and speaks gRPC polls as the broker does.
+    """
+    os.environ.setdefault("GRPC_EXPERIMENTS", ONE_POLLER)
     with tempfile.TemporaryDirectory(prefix="broker-bench-") as place:
         directory = Path(place)
         # The database server may run under another account, which has to pass through.
