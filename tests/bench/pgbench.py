@@ -22,6 +22,7 @@ MARK = "MARK"
 """Stands in every identifier of the write set, where each transaction puts a number of its own."""
 _TPS = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
 _PARAMETER = re.compile(r"\$(\d+)")
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 # As the adapter's connections have them.
 _OPTIONS = "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off"
 
@@ -47,7 +48,8 @@ class PgbenchCase:
         asked, given = commit.encode(self._database.resource, created("write", MARK))
         kinds = await self._kinds(asked)
         values = [_value(each, kind) for each, kind in zip(given, kinds, strict=True)]
-        statement = _PARAMETER.sub(lambda found: values[int(found[1]) - 1], asked)
+        # A comment may name parameters that this statement lacks.
+        statement = _PARAMETER.sub(lambda found: values[int(found[1]) - 1], _COMMENT.sub("", asked))
         self._script.write_text(
             f"\\set n random(1, 9000000000000000000)\n{statement.rstrip()};\n", encoding="utf-8"
         )
