@@ -247,9 +247,11 @@ def _judged(
     """Judge the permissions, and put together what the broker may know."""
     grants = held(context, scope.project_id)
     judge_grants(grants, need)
-    selection: RunSelection | BrokerError = RunSelectionNotFoundError("the call names no run")
+    selection: RunSelection | BrokerError
     if isinstance(answer, owners.GetRunAuthorityResponse) and isinstance(scope, RunScope):
         selection = read_selection(answer, context.tenant_id, scope)
+    else:
+        selection = RunSelectionNotFoundError("the call names no run")
     return Authorized(
         call=call,
         scope=scope,

@@ -1,7 +1,7 @@
 """Reads the owner's statement about the caller, and holds it against the token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.authority.issuers import ISSUER_MAX
 from broker.authority.syntax import is_label
@@ -24,8 +24,7 @@ Grants = Mapping[tuple[int, str], Mapping[int, int]]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(NamedTuple):
     """The owner's statement, checked for its form only."""
 
     issuer: str
@@ -49,13 +48,19 @@ def read_context(
         AuthorityResponseInvalidError: a field is absent, malformed, unknown or doubled. The
             message names the rule. Not retryable.
     """
-    _demand(answer.HasField("context"), "context must be set")
+    if not answer.HasField("context"):
+        raise _broken("context must be set")
     said = answer.context
-    _demand(said.contract_version == CONTRACT_VERSION, "contract_version must be 1")
-    _demand(is_label(said.issuer, ISSUER_MAX), "issuer must be 1-512 printable characters")
-    _demand(is_label(said.actor_id), "actor_id must be 1-256 printable characters")
-    _demand(is_identifier(said.tenant_id), "tenant_id must be an identifier")
-    _demand(said.membership_revision >= 1, "membership_revision must be at least 1")
+    if said.contract_version != CONTRACT_VERSION:
+        raise _broken("contract_version must be 1")
+    if not is_label(said.issuer, ISSUER_MAX):
+        raise _broken("issuer must be 1-512 printable characters")
+    if not is_label(said.actor_id):
+        raise _broken("actor_id must be 1-256 printable characters")
+    if not is_identifier(said.tenant_id):
+        raise _broken("tenant_id must be an identifier")
+    if said.membership_revision < 1:
+        raise _broken("membership_revision must be at least 1")
     return Context(
         issuer=said.issuer,
         actor_id=said.actor_id,
@@ -74,25 +79,31 @@ def disagreement(context: Context, caller: Caller) -> str | None:
     Bounds and purpose must be present on both sides or on none. The tenant must equal the selector
     where it was sent and the token's tenant claim where it is present.
     """
-    tenants = {caller.tenant_selector, caller.tenant_claim} - {None}
-    agrees = {
-        "issuer": context.issuer == caller.issuer,
-        "actor_id": context.actor_id == caller.subject,
-        "tenant_id": tenants <= {context.tenant_id},
-        "bound_project_id": context.bound_project_id == caller.bound_project_id,
-        "bound_run_id": context.bound_run_id == caller.bound_run_id,
-        "token_purpose": context.purpose == caller.purpose,
-    }
-    return next((field for field, same in agrees.items() if not same), None)
+    if context.issuer != caller.issuer:
+        return "issuer"
+    if context.actor_id != caller.subject:
+        return "actor_id"
+    if not {caller.tenant_selector, caller.tenant_claim} <= {None, context.tenant_id}:
+        return "tenant_id"
+    if context.bound_project_id != caller.bound_project_id:
+        return "bound_project_id"
+    if context.bound_run_id != caller.bound_run_id:
+        return "bound_run_id"
+    if context.purpose != caller.purpose:
+        return "token_purpose"
+    return None
 
 
 def _grants(said: owners.AuthorizationContext) -> Grants:
     grants: dict[tuple[int, str], Mapping[int, int]] = {}
     for grant in said.grants:
         resource = (int(grant.resource_type), grant.resource_id)
-        _demand(resource[0] in _RESOURCE_TYPES, "a grant's resource_type must be known")
-        _demand(is_identifier(resource[1]), "a grant's resource_id must be an identifier")
-        _demand(resource not in grants, "a resource may be granted once")
+        if resource[0] not in _RESOURCE_TYPES:
+            raise _broken("a grant's resource_type must be known")
+        if not is_identifier(resource[1]):
+            raise _broken("a grant's resource_id must be an identifier")
+        if resource in grants:
+            raise _broken("a resource may be granted once")
         grants[resource] = _permissions(grant)
     return grants
 
@@ -100,14 +111,16 @@ def _grants(said: owners.AuthorizationContext) -> Grants:
 def _permissions(grant: owners.Grant) -> dict[int, int]:
     held: dict[int, int] = {}
     for entry in grant.permissions:
-        permission = int(entry.permission)
-        _demand(permission in _PERMISSIONS, "a granted permission must be known")
-        _demand(entry.role_revision >= 1, "a role_revision must be at least 1")
-        _demand(permission not in held, "a permission may be granted once on a resource")
-        held[permission] = entry.role_revision
+        permission, role_revision = int(entry.permission), entry.role_revision
+        if permission not in _PERMISSIONS:
+            raise _broken("a granted permission must be known")
+        if role_revision < 1:
+            raise _broken("a role_revision must be at least 1")
+        if permission in held:
+            raise _broken("a permission may be granted once on a resource")
+        held[permission] = role_revision
     return held
 
 
-def _demand(holds: bool, rule: str) -> None:
-    if not holds:
-        raise AuthorityResponseInvalidError(f"the owner's answer breaks a rule: {rule}")
+def _broken(rule: str) -> AuthorityResponseInvalidError:
+    return AuthorityResponseInvalidError(f"the owner's answer breaks a rule: {rule}")

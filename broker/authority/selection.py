@@ -17,6 +17,7 @@ from broker.domain.errors import (
 )
 from broker.domain.fields import is_identifier
 from broker.owners.v1 import projects_config_service_pb2 as owners
+from providers.capabilities import Capability
 
 MEMORY_SEAM = "Memory"
 CAPABILITIES_MAX = 64
@@ -25,6 +26,13 @@ KNOWN_MAX: Final = 64
 """So many kinds of selections are known again within one call; further ones are judged anew."""
 
 _CARDINALITIES = frozenset(int(value) for value in owners.Cardinality.values()) - {0}
+_REVISIONS = (
+    "project_revision",
+    "project_configuration_revision",
+    "platform_runtime_revision",
+)
+_KNOWN = frozenset(map(str, Capability))
+"""Names that need no look at their form."""
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}\Z")
 
 
@@ -108,24 +116,29 @@ def read_selection(
 
 
 def _check_identity(said: owners.RunSelection, tenant_id: str, scope: RunScope) -> None:
-    _demand(said.tenant_id == tenant_id, "tenant_id must be the caller's")
-    _demand(said.project_id == scope.project_id, "project_id must be the one asked for")
-    _demand(said.run_id == scope.run_id, "run_id must be the one asked for")
-    _demand(said.project_revision >= 1, "project_revision must be at least 1")
-    _demand(
-        said.project_configuration_revision >= 1,
-        "project_configuration_revision must be at least 1",
-    )
-    _demand(said.platform_runtime_revision >= 1, "platform_runtime_revision must be at least 1")
-    _demand(is_label(said.context_revision), "context_revision must be 1-256 printable characters")
+    if said.tenant_id != tenant_id:
+        raise _broken("tenant_id must be the caller's")
+    if said.project_id != scope.project_id:
+        raise _broken("project_id must be the one asked for")
+    if said.run_id != scope.run_id:
+        raise _broken("run_id must be the one asked for")
+    for name in _REVISIONS:
+        if getattr(said, name) < 1:
+            raise _broken(f"{name} must be at least 1")
+    if not is_label(said.context_revision):
+        raise _broken("context_revision must be 1-256 printable characters")
 
 
 def _check_entries(said: owners.RunSelection) -> None:
     for entry in said.providers:
-        _demand(int(entry.cardinality) in _CARDINALITIES, "a cardinality must be known")
-        _demand(is_label(entry.seam), "a seam must be 1-256 printable characters")
+        if entry.cardinality not in _CARDINALITIES:
+            raise _broken("a cardinality must be known")
+        seam = entry.seam
+        if not is_label(seam):
+            raise _broken("a seam must be 1-256 printable characters")
         for candidate in entry.candidates:
-            _demand(candidate.seam == entry.seam, "a candidate's seam must be its entry's")
+            if candidate.seam != seam:
+                raise _broken("a candidate's seam must be its entry's")
 
 
 def _memory(said: owners.RunSelection) -> Candidate:
@@ -143,16 +156,24 @@ def _memory(said: owners.RunSelection) -> Candidate:
 
 
 def _candidate(said: owners.Candidate) -> Candidate:
-    _demand(is_identifier(said.provider_id), "provider_id must be an identifier")
-    _demand(_VERSION.match(said.adapter_version) is not None, "adapter_version must be x.y.z")
-    _demand(said.options_schema_version >= 1, "options_schema_version must be at least 1")
-    _demand(is_label(said.options_revision), "options_revision must be 1-256 printable characters")
-    _demand(is_label(said.hosting), "hosting must be 1-256 printable characters")
-    _demand(not said.HasField("layer"), "an exclusive candidate has no layer")
-    advertised = _capabilities(list(said.advertised_capabilities))
-    required = _capabilities(list(said.required_capabilities))
-    _demand(bool(advertised), "advertised_capabilities must not be empty")
-    _demand(required <= advertised, "required_capabilities must be advertised")
+    if not is_identifier(said.provider_id):
+        raise _broken("provider_id must be an identifier")
+    if _VERSION.match(said.adapter_version) is None:
+        raise _broken("adapter_version must be x.y.z")
+    if said.options_schema_version < 1:
+        raise _broken("options_schema_version must be at least 1")
+    if not is_label(said.options_revision):
+        raise _broken("options_revision must be 1-256 printable characters")
+    if not is_label(said.hosting):
+        raise _broken("hosting must be 1-256 printable characters")
+    if said.HasField("layer"):
+        raise _broken("an exclusive candidate has no layer")
+    advertised = _capabilities(said.advertised_capabilities)
+    required = _capabilities(said.required_capabilities)
+    if not advertised:
+        raise _broken("advertised_capabilities must not be empty")
+    if not required <= advertised:
+        raise _broken("required_capabilities must be advertised")
     return Candidate(
         seam=said.seam,
         provider_id=said.provider_id,
@@ -165,11 +186,14 @@ def _candidate(said: owners.Candidate) -> Candidate:
     )
 
 
-def _capabilities(names: list[str]) -> frozenset[str]:
-    _demand(len(names) <= CAPABILITIES_MAX, "there may be 64 capabilities")
-    _demand(all(map(is_label, names)), "a capability must be named")
+def _capabilities(names: Sequence[str]) -> frozenset[str]:
+    if len(names) > CAPABILITIES_MAX:
+        raise _broken("there may be 64 capabilities")
     told = frozenset(names)
-    _demand(len(told) == len(names), "a capability may be listed once")
+    if not all(map(is_label, told - _KNOWN)):
+        raise _broken("a capability must be named")
+    if len(told) != len(names):
+        raise _broken("a capability may be listed once")
     return told
 
 
@@ -177,10 +201,10 @@ def _prompt_cap(said: owners.RunSelection) -> int | None:
     limits = said.run_limits
     if not limits.HasField("max_prompt_tokens"):
         return None
-    _demand(limits.max_prompt_tokens >= 1, "max_prompt_tokens must be at least 1")
+    if limits.max_prompt_tokens < 1:
+        raise _broken("max_prompt_tokens must be at least 1")
     return limits.max_prompt_tokens
 
 
-def _demand(holds: bool, rule: str) -> None:
-    if not holds:
-        raise RunSelectionInvalidError(f"the owner's run selection breaks a rule: {rule}")
+def _broken(rule: str) -> RunSelectionInvalidError:
+    return RunSelectionInvalidError(f"the owner's run selection breaks a rule: {rule}")

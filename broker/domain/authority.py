@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import BrokerError
@@ -23,8 +24,7 @@ class GrantedOn(StrEnum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(NamedTuple):
     """The one grant by which a permission is held: on the project, else on the tenant (004-18)."""
 
     on: GrantedOn

@@ -21,8 +21,11 @@ from providers.postgres.rows import to_record
 from providers.postgres.statements import HEADS
 from providers.requests import Loaded, LoadRequest
 
-MOST: Final = 16
-"""How many reads one statement carries at most: each may find a record of the largest size."""
+MOST: Final = 8
+"""How many reads one statement carries at most: each may find a record of the largest size.
+
+With more the server and this process would wait for each other by turns.
+"""
 _MARKER: Final = 0
 """The number of the row that holds the marker."""
 _COLUMNS: Final = 4
@@ -35,8 +38,14 @@ _Found: TypeAlias = tuple[_Row | None, _Row | None]
 
 def is_one_head(request: LoadRequest) -> bool:
     """Tell whether it asks for one head and for nothing else."""
-    return len(request.record_ids) == 1 and request == LoadRequest(
-        project=request.project, record_ids=request.record_ids
+    return len(request.record_ids) == 1 and not (
+        request.revisions
+        or request.receipt
+        or request.keys
+        or request.chain_from is not None
+        or request.graph
+        or request.transfer
+        or request.stream_run_id is not None
     )
 
 
@@ -52,6 +61,11 @@ class _Wish:
     found: "asyncio.Future[_Found | Exception]"
     mates: "list[_Wish]" = field(default_factory=list)
     task: "asyncio.Task[None] | None" = None
+
+    def give(self, answer: _Found | Exception) -> None:
+        """End the wait, unless it ended."""
+        if not self.found.done():
+            self.found.set_result(answer)
 
     def leave(self) -> None:
         """Give the statement up when nobody waits for it any more."""
@@ -80,14 +94,16 @@ class HeadReader:
         if not self._wishes:
             loop.call_soon(self._send, context=Context())
         self._wishes.append(wish)
+        timer = loop.call_at(wish.until, wish.give, TimeoutError())
         try:
-            async with asyncio.timeout_at(wish.until):
-                found = await wish.found
+            found = await wish.found
+            if isinstance(found, Exception):
+                raise found
         except BaseException:
             wish.leave()
             raise
-        if isinstance(found, Exception):
-            raise found
+        finally:
+            timer.cancel()
         return self._loaded(*found)
 
     def _send(self) -> None:
@@ -109,8 +125,7 @@ class HeadReader:
         except Exception as error:  # noqa: BLE001 - told to each of those who wait
             failed = error
         for number, wish in enumerate(wishes, start=1):
-            if not wish.found.done():
-                wish.found.set_result(failed or (rows.get(_MARKER), rows.get(number)))
+            wish.give(failed or (rows.get(_MARKER), rows.get(number)))
         wishes.clear()
 
     def _loaded(self, marker: _Row | None, head: _Row | None) -> Loaded:

@@ -62,14 +62,14 @@ async def together(
 async def test_reads_of_one_tick_share_statements(
     postgres_database: Database, wire: PostgresProxy, stored: Stored
 ) -> None:
-    """004-25: each is given its own project's record, sixteen by one statement."""
+    """004-25: each is given its own project's record, eight by one statement."""
     dsn = wire.dsn(postgres_database.runtime_dsn)
     provider = PostgresMemoryProvider(postgres_database.options(dsn=dsn, pool_size=1, pool_ready=1))
     await provider.ready(timeout=SECONDS)
     wire.types.clear()
     told = await together(provider, [wanted(each) for each in stored])
     assert told == [Loaded(heads={"r1": each}) for each in stored.values()]
-    assert wire.types == STATEMENT * 3
+    assert wire.types == STATEMENT * 5
     await provider.close()
 
 
