@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from broker.authority.syntax import is_label
@@ -57,7 +56,7 @@ class SelectionReader:
         rest = entry.selection.SerializeToString()
         known = self._read.get(rest)
         if known is not None:
-            return replace(known, run_id=entry.run_id)
+            return known._replace(run_id=entry.run_id)
         entry.selection.run_id = entry.run_id
         said = self._judged(entry)
         if isinstance(said, RunSelection) and len(self._read) < KNOWN_MAX:

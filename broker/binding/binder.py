@@ -13,13 +13,10 @@ from broker.domain.errors import (
     RunSelectionChangedError,
 )
 from broker.domain.ports import Bound, Pin, PinStore
-from providers.capabilities import Capability
 from providers.errors import NegotiationRefusedError, ResourceMismatchError
 from providers.requests import Negotiated
 
 REMEMBERED_MAX: Final = 10_000
-
-_CAPABILITIES: Final = tuple(Capability)
 
 _Key = tuple[str, str, str]
 
@@ -82,8 +79,7 @@ class Binder:
 
 def bound_by(pin: Pin, entry: CatalogEntry) -> Bound:
     """Return what a pin that was compared with its run's selection gives access to."""
-    capabilities = frozenset([c for c in _CAPABILITIES if c in pin.capabilities])
-    return Bound(entry.provider, entry.provider_id, capabilities, pin)
+    return Bound(entry.provider, entry.provider_id, pin.capabilities, pin)
 
 
 async def negotiate(entry: CatalogEntry, *, timeout: float, pinned: bool) -> Negotiated:

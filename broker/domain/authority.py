@@ -57,8 +57,7 @@ SELECTIONS = Need(frozenset({Permission.READ_RUN_SELECTION}))
 """What it takes to know which providers there are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One selected provider, as the catalog described it when the run was accepted (004-22)."""
 
     seam: str
@@ -71,8 +70,7 @@ class Candidate:
     required: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSelection:
+class RunSelection(NamedTuple):
     """A checked run selection. ``memory`` is its one exclusive Memory candidate (004-21)."""
 
     tenant_id: str

@@ -110,11 +110,14 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The one provider of a run and what was negotiated when the run was pinned."""
+    """The one provider of a run and what was negotiated when the run was pinned.
+
+    ``capabilities`` are names; one that the broker does not know opens nothing.
+    """
 
     provider: IMemoryProvider
     provider_id: str
-    capabilities: frozenset[Capability]
+    capabilities: frozenset[str]
     pin: Pin
 
     def require(self, capability: Capability) -> IMemoryProvider:

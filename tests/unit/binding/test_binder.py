@@ -149,7 +149,7 @@ def authorized(selection: RunSelection | BrokerError = SELECTION) -> Authorized:
 
 def with_candidate(**changes: object) -> Authorized:
     """Return a check whose selection names a changed candidate."""
-    return authorized(replace(SELECTION, memory=replace(CANDIDATE, **changes)))  # type: ignore[arg-type]
+    return authorized(SELECTION._replace(memory=CANDIDATE._replace(**changes)))  # type: ignore[arg-type]
 
 
 async def test_first_use_pins_and_later_uses_find_it() -> None:
@@ -260,7 +260,7 @@ async def test_a_selection_that_moved_is_refused(
     if not remembered:
         binder = Binder(Catalog([entry(provider)]), pins)
     with pytest.raises(RunSelectionChangedError) as refused:
-        await binder.bind(authorized(replace(SELECTION, **changes)), create=True)  # type: ignore[arg-type]
+        await binder.bind(authorized(SELECTION._replace(**changes)), create=True)  # type: ignore[arg-type]
     assert refused.value.metadata == {"field": next(iter(changes))}
 
 
@@ -339,11 +339,11 @@ async def test_remembered_pins_are_bounded() -> None:
     pins = MemoryPins()
     binder = Binder(Catalog([entry(ScriptedProvider())]), pins, remembered_max=2)
     for run in ("a", "b", "c"):
-        await binder.bind(authorized(replace(SELECTION, run_id=run)), create=True)
+        await binder.bind(authorized(SELECTION._replace(run_id=run)), create=True)
     assert pins.finds == 3
-    await binder.bind(authorized(replace(SELECTION, run_id="c")), create=True)
+    await binder.bind(authorized(SELECTION._replace(run_id="c")), create=True)
     assert pins.finds == 3
-    await binder.bind(authorized(replace(SELECTION, run_id="a")), create=True)
+    await binder.bind(authorized(SELECTION._replace(run_id="a")), create=True)
     assert pins.finds == 4
 
 
@@ -353,7 +353,7 @@ async def test_tenants_with_equal_ids_have_their_own_pins() -> None:
     binder = Binder(Catalog([entry(ScriptedProvider())]), pins)
     await binder.bind(authorized(), create=True)
     with pytest.raises(BindingMissingError):
-        await binder.bind(authorized(replace(SELECTION, tenant_id="other")), create=False)
+        await binder.bind(authorized(SELECTION._replace(tenant_id="other")), create=False)
 
 
 async def test_a_selection_that_is_not_there_is_refused_first() -> None:

@@ -33,11 +33,11 @@ def bound_of(
     binder: ProjectBinder, run_id: str, capabilities: frozenset[str] | None = None
 ) -> Bound:
     """Return what a run of the one provider is bound to; by default it pinned everything."""
-    selection = replace(SELECTION, run_id=run_id)
+    selection = SELECTION._replace(run_id=run_id)
     pin = new_pin(selection, LIVE)
     if capabilities is not None:
         required = selection.memory.required & capabilities
-        selection = replace(selection, memory=replace(selection.memory, required=required))
+        selection = selection._replace(memory=selection.memory._replace(required=required))
         pin = replace(pin, capabilities=capabilities)
     return binder.bound(pin, selection)
 
@@ -89,8 +89,8 @@ def test_bound() -> None:
     assert bound.provider is provider
     pin = bound.pin
     with pytest.raises(RunSelectionChangedError):
-        binder.bound(pin, replace(SELECTION, context_revision="context-v2"))
-    elsewhere = replace(SELECTION.memory, hosting="elsewhere")
+        binder.bound(pin, SELECTION._replace(context_revision="context-v2"))
+    elsewhere = SELECTION.memory._replace(hosting="elsewhere")
     with pytest.raises(ProviderSelectionInvalidError):
-        binder.bound(pin, replace(SELECTION, memory=elsewhere))
+        binder.bound(pin, SELECTION._replace(memory=elsewhere))
     assert provider.negotiations == 0

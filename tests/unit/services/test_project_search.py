@@ -67,7 +67,7 @@ class Surroundings:
         self, first: Authorized, need: Need, run_ids: Sequence[str]
     ) -> RunSelections:
         self.note(f"runs {len(run_ids)}")
-        return {run_id: replace(SELECTION, run_id=run_id) for run_id in run_ids}
+        return {run_id: SELECTION._replace(run_id=run_id) for run_id in run_ids}
 
     async def recheck_runs(self, first: Authorized, need: Need, selections: RunSelections) -> None:
         self.note(f"again {len(selections)}")
