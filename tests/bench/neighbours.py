@@ -8,7 +8,6 @@ They share no process, since gRPC wakes every event loop of a process for each m
 """
 
 import asyncio
-import gc
 import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -19,6 +18,7 @@ import grpc
 import trustme
 import uvloop
 
+from broker.cli.garbage import settle
 from broker.devstack.owner import OwnerServer, ProjectsConfigServicer
 from broker.devstack.provider import LISTINGS, Provider
 from tests.bench.program import Program
@@ -127,7 +127,7 @@ async def _serve_events(chain: str, key: str) -> None:
 
 
 def _say_where(port: str | int) -> None:
-    gc.freeze()
+    settle()
     print(f"localhost:{port}", flush=True)
 
 
