@@ -1,7 +1,7 @@
 """Who calls, for what, and until when."""
 
+import asyncio
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,11 +60,11 @@ class ProjectScope:
 class Call:
     """One call: its caller, its id, its deadline, and how far its commit got.
 
-    ``deadline`` is a time of the event loop's clock, which is the system's monotonic one, in
-    seconds. ``commit_sent`` turns true before a commit is sent, so that a call that runs out of
-    time can say whether it may have written. ``events_authorization`` holds every value of
-    ``x-events-authorization`` where the method takes one (004-76). ``give_place`` gives up the
-    place among the running calls, once: what follows only waits for others.
+    ``deadline`` is a time of the event loop's clock, in seconds: that of timers, which may stand
+    still while the loop is busy. ``commit_sent`` turns true before a commit is sent, so that a call
+    that runs out of time can say whether it may have written. ``events_authorization`` holds every
+    value of ``x-events-authorization`` where the method takes one (004-76). ``give_place`` gives up
+    the place among the running calls, once: what follows only waits for others.
     """
 
     caller: Caller
@@ -76,4 +76,4 @@ class Call:
 
     def remaining(self) -> float:
         """Seconds left, never negative."""
-        return max(0.0, self.deadline - time.monotonic())
+        return max(0.0, self.deadline - asyncio.get_running_loop().time())

@@ -26,14 +26,12 @@ MOST: Final = 8
 
 With more the server and this process would wait for each other by turns.
 """
-_MARKER: Final = 0
-"""The number of the row that holds the marker."""
 _COLUMNS: Final = 4
 """Where the columns of a head begin."""
 
 _Row: TypeAlias = asyncpg.Record
 _Found: TypeAlias = tuple[_Row | None, _Row | None]
-"""The marker, and the head."""
+"""A row with the marker, and one with the head."""
 
 
 def is_one_head(request: LoadRequest) -> bool:
@@ -118,14 +116,15 @@ class HeadReader:
     async def _read(self, wishes: list[_Wish]) -> None:
         left = max(each.until for each in wishes) - asyncio.get_running_loop().time()
         failed: Exception | None = None
-        rows: dict[int, _Row] = {}
+        rows: list[_Row] = []
         try:
             work = partial(fetch, requests=[each.request for each in wishes])
             rows = await self._connections.run(work, timeout=left)
         except Exception as error:  # noqa: BLE001 - told to each of those who wait
             failed = error
+        marker, heads = rows[0] if rows else None, {row[0]: row for row in rows}
         for number, wish in enumerate(wishes, start=1):
-            wish.give(failed or (rows.get(_MARKER), rows.get(number)))
+            wish.give(failed or (marker, heads.get(number)))
         wishes.clear()
 
     def _loaded(self, marker: _Row | None, head: _Row | None) -> Loaded:
@@ -137,13 +136,15 @@ class HeadReader:
         return Loaded(heads={record.current.record_id: record})
 
 
-async def fetch(link: Connection, *, requests: Sequence[LoadRequest]) -> dict[int, _Row]:
-    """Return what is there by number: 0 for the marker, and from 1 for the head of each request."""
+async def fetch(link: Connection, *, requests: Sequence[LoadRequest]) -> list[_Row]:
+    """Return a row for each head that is there, by the number of its request from 1.
+
+    Each holds the marker. Where no head is there, one row holds it; where no marker is, none.
+    """
     projects = [each.project for each in requests]
-    rows = await link.fetch(
+    return await link.fetch(
         HEADS,
         all_findable(each.tenant_id for each in projects),
         all_findable(each.project_id for each in projects),
         all_findable(each.record_ids[0] for each in requests),
     )
-    return {row[0]: row for row in rows}

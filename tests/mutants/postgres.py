@@ -34,15 +34,15 @@ MUTANTS = (
     Mutant(
         name="reads of one tick are all given what the first asked for",
         file="providers/postgres/gathering.py",
-        right="rows.get(number)",
-        wrong="rows.get(1)",
+        right="heads.get(number)",
+        wrong="heads.get(1)",
         tests=(f"{GATHERING}::test_reads_of_one_tick_share_statements",),
     ),
     Mutant(
         name="one head is found in any tenant",
         file="providers/postgres/heads.sql",
-        right="h.tenant_id = a.tenant_id AND ",
-        wrong="",
+        right="h.tenant_id = a.tenant_id AND h.project_id = a.project_id",
+        wrong="h.project_id = a.project_id",
         tests=(f"{GATHERING}::test_reads_of_one_tick_share_statements",),
     ),
     Mutant(

@@ -5,7 +5,7 @@ it: the real provider, pins, checks and metrics. The owner is asked as always, o
 question (``asks`` is ``owner`` or ``once``): then what is left is what a library does as well.
 """
 
-import time
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from itertools import count
@@ -118,7 +118,7 @@ class OurPeer:
         return access
 
     def _call(self) -> Call:
-        deadline = time.monotonic() + CALL_SECONDS
+        deadline = asyncio.get_running_loop().time() + CALL_SECONDS
         return Call(self._caller, f"call-{next(self._numbers)}", deadline)
 
     async def _create(self, number: int) -> None:
