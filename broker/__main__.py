@@ -8,7 +8,7 @@ from broker.cli.app import app
 ONE_POLLER: Final = "-event_engine_client,-event_engine_listener"
 """Has gRPC read its sockets in the one thread that tells the event loop.
 
-Otherwise a pool of threads does, which are woken nine times for a GetRecord: a tenth of its CPU
+Otherwise a pool of threads does, which are woken nine times for a GetRecord: a sixth of its CPU
 time. A version of gRPC that has no such choice says so in a line on standard error.
 """
 

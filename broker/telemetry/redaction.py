@@ -48,7 +48,7 @@ ALLOWED_KEYS: Final = frozenset(
 )
 """Keys whose values a line may show. No key for content, callers, tenants or records is here."""
 
-CREDENTIAL: Final = re.compile(
+_CREDENTIAL: Final = re.compile(
     r"(?i:\b(?:bearer|basic|dpop)\s+\S+)"
     r"|eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){0,4}"  # a JOSE header in base64url
 )
@@ -62,15 +62,9 @@ def redact(_logger: Any, _method: str, event: EventDict) -> EventDict:
     return {key: _shown(value) if key in ALLOWED_KEYS else MASK for key, value in event.items()}
 
 
-def may_hold_credential(text: str) -> bool:
-    """Tell whether it is worth looking: a credential is such a header, or follows another word."""
-    return "eyJ" in text or len(text.split(None, 1)) > 1
-
-
 def _shown(value: object) -> object:
     if isinstance(value, str):
-        text = value[:TEXT_MAX]
-        return CREDENTIAL.sub(MASK, text) if may_hold_credential(text) else text
+        return _CREDENTIAL.sub(MASK, value[:TEXT_MAX])
     if value is None or isinstance(value, bool | int | float):
         return value
     return MASK

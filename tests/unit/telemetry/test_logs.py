@@ -9,11 +9,9 @@ from typing import Any
 import orjson
 import pytest
 import structlog
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.telemetry.logs import configure_logging, describe, logger
-from broker.telemetry.redaction import CREDENTIAL, MASK, may_hold_credential, redact
+from broker.telemetry.redaction import MASK, redact
 
 CANARY = "canary-7f3a"
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2lnbmF0dXJl"
@@ -72,14 +70,6 @@ def test_tokens_are_masked_wherever_they_stand(text: str) -> None:
     shown = redact(None, "info", {"event": text, "request_id": text})
     assert MASK in shown["event"]
     assert "eyJ" not in orjson.dumps(dict(shown)).decode()
-
-
-@given(
-    st.lists(st.sampled_from(["bearer", "Basic", "eyJabcd", "x", " ", "\n", "\x1f", "\u2003", "."]))
-)
-def test_no_text_with_a_credential_is_passed_over(parts: list[str]) -> None:
-    text = "".join(parts)
-    assert may_hold_credential(text) or CREDENTIAL.search(text) is None
 
 
 def test_plain_values_are_shown_as_they_are() -> None:
