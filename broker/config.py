@@ -114,6 +114,9 @@ class PeerSettings(_Frozen):
 class OwnerSettings(PeerSettings):
     """The Projects & Config owner."""
 
+    streams: bool = False
+    """Whether it answers StreamRunAuthority, which is then asked in place of GetRunAuthority."""
+
 
 class EventsSettings(PeerSettings):
     """The Events service, which accepted effects are delivered to."""

@@ -269,7 +269,7 @@ def _keys_file(file: Path) -> KeysFile:
 
 def _authority(given: OwnerSettings, metrics: Metrics, stack: AsyncExitStack) -> OwnerAuthority:
     try:
-        client = OwnerClient(_peer(given))
+        client = OwnerClient(_peer(given), streams=given.streams)
     except (ValueError, OSError) as error:
         raise ConfigurationError(f"owner: {error}") from error
     stack.push_async_callback(client.aclose)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
 from grpc import aio
 
+from broker.authority.streams import Metadata, OwnerStreams, shown
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
@@ -32,6 +34,7 @@ _Request = TypeVar(
 _Response = TypeVar(
     "_Response",
     owners.GetRunAuthorityResponse,
+    owners.StreamRunAuthorityResponse,
     owners.GetProjectAuthorityResponse,
     owners.GetCallerAuthorityResponse,
 )
@@ -60,16 +63,17 @@ _TIMER_SLACK_S = 0.01
 class OwnerClient:
     """The Projects & Config owner, reached with each caller's own token (004-02).
 
-    One channel serves all calls at the same time. Construct it inside a running event loop and
-    close it there.
+    One channel serves all calls at the same time. With ``streams``, questions about one run go by
+    StreamRunAuthority. Construct it inside a running event loop and close it there.
 
     Raises:
         OSError: a certificate file cannot be read.
     """
 
-    def __init__(self, settings: PeerSettings) -> None:
+    def __init__(self, settings: PeerSettings, *, streams: bool = False) -> None:
         self._timeout_s = settings.timeout_s
         self._channel = open_channel(settings)
+        self._streams = _streams(self._channel) if streams else None
         self._run_authority: _Method[owners.GetRunAuthorityRequest] = self._channel.unary_unary(
             _method("GetRunAuthority"),
             request_serializer=owners.GetRunAuthorityRequest.SerializeToString,
@@ -103,6 +107,14 @@ class OwnerClient:
             AuthorityUnavailableError: unreachable, too slow or overloaded. Retryable.
             DeadlineExceededError: the call's own time ran out.
         """
+        if self._streams is not None:
+            question = owners.StreamRunAuthorityRequest(
+                project_id=scope.project_id, run_id=scope.run_id, request_id=call.request_id
+            )
+            seconds = self._seconds(call)
+            said = await _in_time(self._streams.ask(call.caller, question), seconds)
+            answer = _taken(said, call, permission)
+            return _decoded(answer, owners.StreamRunAuthorityResponse, ANSWER_BYTES_MAX).authority
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
         outcome = await self._ask(self._run_authority, request, call, permission)
         return _decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
@@ -138,26 +150,34 @@ class OwnerClient:
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""
+        if self._streams is not None:
+            self._streams.close()
         await self._channel.close()
 
     async def _ask(
         self, method: _Method[_Request], request: _Request, call: Call, permission: str
     ) -> bytes:
+        asking = _single(method, request, self._seconds(call), _metadata(call))
+        return _taken(await _outcome(asking), call, permission)
+
+    def _seconds(self, call: Call) -> float:
         left = call.remaining()
         if left <= 0.0:
             raise DeadlineExceededError(outcome_unknown=call.commit_sent)
-        outcome = await _send(method, request, call, min(self._timeout_s, left))
-        if isinstance(outcome, grpc.StatusCode):
-            raise _refusal(outcome, call, permission)
-        return outcome
+        return min(self._timeout_s, left)
 
 
-async def _send(
-    method: _Method[_Request], request: _Request, call: Call, timeout_s: float
-) -> bytes | grpc.StatusCode:
+async def _single(
+    method: _Method[_Request], request: _Request, seconds: float, metadata: Metadata
+) -> bytes:
+    answer: bytes = await method(request, timeout=seconds, metadata=metadata)
+    return answer
+
+
+async def _outcome(asking: Awaitable[bytes | None]) -> bytes | grpc.StatusCode:
     # Statuses are handed back, not chained: the owner's text could repeat the token.
     try:
-        answer: bytes = await method(request, timeout=timeout_s, metadata=_metadata(call))
+        answer = await asking
     except aio.AioRpcError as error:
         return error.code()
     except (aio.UsageError, asyncio.CancelledError):
@@ -165,19 +185,36 @@ async def _send(
         if task is not None and task.cancelling():
             raise
         return grpc.StatusCode.UNAVAILABLE  # the channel was closed
-    return answer
+    return grpc.StatusCode.UNAVAILABLE if answer is None else answer
+
+
+async def _in_time(asking: Awaitable[bytes | None], seconds: float) -> bytes | grpc.StatusCode:
+    """Return the outcome of what has no time limit of its own."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _outcome(asking)
+    except TimeoutError:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def _taken(outcome: bytes | grpc.StatusCode, call: Call, permission: str) -> bytes:
+    if isinstance(outcome, grpc.StatusCode):
+        raise _refusal(outcome, call, permission)
+    return outcome
+
+
+def _streams(channel: aio.Channel) -> OwnerStreams:
+    form = owners.StreamRunAuthorityRequest
+    path = _method("StreamRunAuthority")
+    return OwnerStreams(channel.stream_stream(path, request_serializer=form.SerializeToString))
 
 
 def _method(name: str) -> str:
     return f"/{_SERVICE.full_name}/{_SERVICE.methods_by_name[name].name}"
 
 
-def _metadata(call: Call) -> tuple[tuple[str, str], ...]:
-    caller = call.caller
-    sent = (("authorization", caller.bearer), ("x-request-id", call.request_id))
-    if caller.tenant_selector is None:
-        return sent
-    return (*sent, ("x-tenant", caller.tenant_selector))
+def _metadata(call: Call) -> Metadata:
+    return (*shown(call.caller), ("x-request-id", call.request_id))
 
 
 def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerError:

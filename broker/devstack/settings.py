@@ -44,7 +44,11 @@ class StackSettings:
         """Returns the settings of ``broker serve``, without what is for migrations only."""
         return {
             "server": {"listen": self.listen, "reflection": True, "drain_seconds": 5.0},
-            "owner": {"address": self.owner_address, "plaintext_loopback": True},
+            "owner": {
+                "address": self.owner_address,
+                "plaintext_loopback": True,
+                "streams": True,
+            },
             "events": {
                 "address": self.events_address,
                 "audience": tokens.AUDIENCE,

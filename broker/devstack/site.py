@@ -122,7 +122,7 @@ def _settings(
     }
     given["issuers"][0]["issuer"] = ISSUER
     trusted = {"root_certificates_file": str(authority.ca_file)}
-    given["owner"] = {"address": peers.owner, **trusted}
+    given["owner"] = {"address": peers.owner, "streams": True, **trusted}
     given["events"] = {"address": peers.events, "audience": tokens.AUDIENCE, **trusted}
     return given
 

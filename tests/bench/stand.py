@@ -179,7 +179,7 @@ class BrokerStand:
                 "metrics_listen": f"127.0.0.1:{free_port()}",
                 "drain_seconds": 5.0,
             },
-            "owner": {"address": self.neighbours.owner, **peer},
+            "owner": {"address": self.neighbours.owner, "streams": True, **peer},
             "events": {"address": self.neighbours.events, "audience": "events", **peer},
             "store": {"dsn": self.database.runtime_dsn},
             "issuers": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,8 @@ RUN_IDS_MAX = 500
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Answer = TypeVar("Answer")
+Nothing = TypeVar("Nothing")
+_Run = pb.GetRunAuthorityRequest | pb.StreamRunAuthorityRequest
 
 
 class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
@@ -53,13 +55,19 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
         self, request: pb.GetRunAuthorityRequest, context: Context
     ) -> pb.GetRunAuthorityResponse:
         """Authority and the selection of one run."""
-
-        def answer() -> pb.GetRunAuthorityResponse:
-            asked = self._asked(context)
-            files, key = (asked.keys, asked.now), (asked.shown, request.project_id, request.run_id)
-            return self._remembered.answer(files, key, partial(_run_authority, asked, request))
-
+        answer = partial(self._run, request, context)
         return self._give("GetRunAuthority", context, answer, pb.GetRunAuthorityResponse())
+
+    async def StreamRunAuthority(
+        self, requests: AsyncIterator[pb.StreamRunAuthorityRequest], context: Context
+    ) -> AsyncIterator[pb.StreamRunAuthorityResponse]:
+        """Authority and the selection of one run, for one question after the other."""
+        async for request in requests:
+            answer = partial(self._run, request, context)
+            given = self._give("StreamRunAuthority", context, answer, None)
+            if given is None:
+                return
+            yield pb.StreamRunAuthorityResponse(authority=given)
 
     async def GetProjectAuthority(
         self, request: pb.GetProjectAuthorityRequest, context: Context
@@ -94,9 +102,14 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
 
         return self._give("GetCallerAuthority", context, answer, pb.GetCallerAuthorityResponse())
 
+    def _run(self, request: _Run, context: Context) -> pb.GetRunAuthorityResponse:
+        asked = self._asked(context)
+        files, key = (asked.keys, asked.now), (asked.shown, request.project_id, request.run_id)
+        return self._remembered.answer(files, key, partial(_run_authority, asked, request))
+
     def _give(
-        self, method: str, context: Context, answer: Callable[[], Answer], nothing: Answer
-    ) -> Answer:
+        self, method: str, context: Context, answer: Callable[[], Answer], nothing: Nothing
+    ) -> Answer | Nothing:
         self.calls[method] += 1
         try:
             return answer()
@@ -150,7 +163,7 @@ def _enter(asked: _Asked, project_id: str) -> _Project:
     return _Project(asked.now, caller, held, project_id)
 
 
-def _run_authority(asked: _Asked, request: pb.GetRunAuthorityRequest) -> pb.GetRunAuthorityResponse:
+def _run_authority(asked: _Asked, request: _Run) -> pb.GetRunAuthorityResponse:
     project = _enter(asked, request.project_id)
     return pb.GetRunAuthorityResponse(
         context=project.context(), selection=project.selection(_checked(request.run_id))

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.broker/owners/v1/projects_config_service.proto\x12\x10\x62roker.owners.v1\"<\n\x16GetRunAuthorityRequest\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"\x85\x01\n\x17GetRunAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\x12\x31\n\tselection\x18\x02 \x01(\x0b\x32\x1e.broker.owners.v1.RunSelection\"A\n\x1aGetProjectAuthorityRequest\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x0f\n\x07run_ids\x18\x02 \x03(\t\"\x8f\x01\n\x1bGetProjectAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\x12\x37\n\nselections\x18\x02 \x03(\x0b\x32#.broker.owners.v1.RunSelectionEntry\"V\n\x11RunSelectionEntry\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x31\n\tselection\x18\x02 \x01(\x0b\x32\x1e.broker.owners.v1.RunSelection\"\x1b\n\x19GetCallerAuthorityRequest\"U\n\x1aGetCallerAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\"\xb9\x02\n\x14\x41uthorizationContext\x12\x18\n\x10\x63ontract_version\x18\x01 \x01(\x05\x12\x0e\n\x06issuer\x18\x02 \x01(\t\x12\x10\n\x08\x61\x63tor_id\x18\x03 \x01(\t\x12\x11\n\ttenant_id\x18\x04 \x01(\t\x12\x1b\n\x13membership_revision\x18\x05 \x01(\x03\x12\x1d\n\x10\x62ound_project_id\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0c\x62ound_run_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rtoken_purpose\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\'\n\x06grants\x18\t \x03(\x0b\x32\x17.broker.owners.v1.GrantB\x13\n\x11_bound_project_idB\x0f\n\r_bound_run_idB\x10\n\x0e_token_purpose\"\x8d\x01\n\x05Grant\x12\x35\n\rresource_type\x18\x01 \x01(\x0e\x32\x1e.broker.owners.v1.ResourceType\x12\x13\n\x0bresource_id\x18\x02 \x01(\t\x12\x38\n\x0bpermissions\x18\x03 \x03(\x0b\x32#.broker.owners.v1.GrantedPermission\"\\\n\x11GrantedPermission\x12\x30\n\npermission\x18\x01 \x01(\x0e\x32\x1c.broker.owners.v1.Permission\x12\x15\n\rrole_revision\x18\x02 \x01(\x03\"\xad\x02\n\x0cRunSelection\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x12\n\nproject_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x18\n\x10project_revision\x18\x04 \x01(\x03\x12&\n\x1eproject_configuration_revision\x18\x05 \x01(\x03\x12!\n\x19platform_runtime_revision\x18\x06 \x01(\x03\x12\x18\n\x10\x63ontext_revision\x18\x07 \x01(\t\x12\x36\n\tproviders\x18\x08 \x03(\x0b\x32#.broker.owners.v1.SelectedProviders\x12/\n\nrun_limits\x18\t \x01(\x0b\x32\x1b.broker.owners.v1.RunLimits\"A\n\tRunLimits\x12\x1e\n\x11max_prompt_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_max_prompt_tokens\"\x86\x01\n\x11SelectedProviders\x12\x32\n\x0b\x63\x61rdinality\x18\x01 \x01(\x0e\x32\x1d.broker.owners.v1.Cardinality\x12\x0c\n\x04seam\x18\x02 \x01(\t\x12/\n\ncandidates\x18\x03 \x03(\x0b\x32\x1b.broker.owners.v1.Candidate\"\xf0\x01\n\tCandidate\x12\x0c\n\x04seam\x18\x01 \x01(\t\x12\x13\n\x0bprovider_id\x18\x02 \x01(\t\x12\x17\n\x0f\x61\x64\x61pter_version\x18\x03 \x01(\t\x12\x1e\n\x16options_schema_version\x18\x04 \x01(\x05\x12\x18\n\x10options_revision\x18\x05 \x01(\t\x12\x0f\n\x07hosting\x18\x06 \x01(\t\x12\x1f\n\x17\x61\x64vertised_capabilities\x18\x07 \x03(\t\x12\x1d\n\x15required_capabilities\x18\x08 \x03(\t\x12\x12\n\x05layer\x18\t \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_layer*~\n\x0cResourceType\x12\x1d\n\x19RESOURCE_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n\x16RESOURCE_TYPE_PLATFORM\x10\x01\x12\x18\n\x14RESOURCE_TYPE_TENANT\x10\x02\x12\x19\n\x15RESOURCE_TYPE_PROJECT\x10\x03*\xd5\x02\n\nPermission\x12\x1a\n\x16PERMISSION_UNSPECIFIED\x10\x00\x12\x1c\n\x18PERMISSION_READ_PROJECTS\x10\x01\x12\x1d\n\x19PERMISSION_WRITE_PROJECTS\x10\x02\x12\x1e\n\x1aPERMISSION_CREATE_PROJECTS\x10\x03\x12!\n\x1dPERMISSION_READ_RUN_SELECTION\x10\x04\x12#\n\x1fPERMISSION_ACCEPT_RUN_SELECTION\x10\x05\x12\'\n#PERMISSION_ACCESS_PRIVATE_KNOWLEDGE\x10\x06\x12-\n)PERMISSION_READ_PLATFORM_RUNTIME_DEFAULTS\x10\x07\x12.\n*PERMISSION_WRITE_PLATFORM_RUNTIME_DEFAULTS\x10\x08*w\n\x0b\x43\x61rdinality\x12\x1b\n\x17\x43\x41RDINALITY_UNSPECIFIED\x10\x00\x12\x19\n\x15\x43\x41RDINALITY_EXCLUSIVE\x10\x01\x12\x17\n\x13\x43\x41RDINALITY_ORDERED\x10\x02\x12\x17\n\x13\x43\x41RDINALITY_LAYERED\x10\x03\x32\xe4\x02\n\x15ProjectsConfigService\x12\x66\n\x0fGetRunAuthority\x12(.broker.owners.v1.GetRunAuthorityRequest\x1a).broker.owners.v1.GetRunAuthorityResponse\x12r\n\x13GetProjectAuthority\x12,.broker.owners.v1.GetProjectAuthorityRequest\x1a-.broker.owners.v1.GetProjectAuthorityResponse\x12o\n\x12GetCallerAuthority\x12+.broker.owners.v1.GetCallerAuthorityRequest\x1a,.broker.owners.v1.GetCallerAuthorityResponseBb\n\x1d\x64\x65v.knowledgebroker.owners.v1P\x01Z#knowledge-broker/owners/v1;ownersv1\xaa\x02\x19KnowledgeBroker.Owners.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.broker/owners/v1/projects_config_service.proto\x12\x10\x62roker.owners.v1\"<\n\x16GetRunAuthorityRequest\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"\x85\x01\n\x17GetRunAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\x12\x31\n\tselection\x18\x02 \x01(\x0b\x32\x1e.broker.owners.v1.RunSelection\"S\n\x19StreamRunAuthorityRequest\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"Z\n\x1aStreamRunAuthorityResponse\x12<\n\tauthority\x18\x01 \x01(\x0b\x32).broker.owners.v1.GetRunAuthorityResponse\"A\n\x1aGetProjectAuthorityRequest\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12\x0f\n\x07run_ids\x18\x02 \x03(\t\"\x8f\x01\n\x1bGetProjectAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\x12\x37\n\nselections\x18\x02 \x03(\x0b\x32#.broker.owners.v1.RunSelectionEntry\"V\n\x11RunSelectionEntry\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x31\n\tselection\x18\x02 \x01(\x0b\x32\x1e.broker.owners.v1.RunSelection\"\x1b\n\x19GetCallerAuthorityRequest\"U\n\x1aGetCallerAuthorityResponse\x12\x37\n\x07\x63ontext\x18\x01 \x01(\x0b\x32&.broker.owners.v1.AuthorizationContext\"\xb9\x02\n\x14\x41uthorizationContext\x12\x18\n\x10\x63ontract_version\x18\x01 \x01(\x05\x12\x0e\n\x06issuer\x18\x02 \x01(\t\x12\x10\n\x08\x61\x63tor_id\x18\x03 \x01(\t\x12\x11\n\ttenant_id\x18\x04 \x01(\t\x12\x1b\n\x13membership_revision\x18\x05 \x01(\x03\x12\x1d\n\x10\x62ound_project_id\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0c\x62ound_run_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rtoken_purpose\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\'\n\x06grants\x18\t \x03(\x0b\x32\x17.broker.owners.v1.GrantB\x13\n\x11_bound_project_idB\x0f\n\r_bound_run_idB\x10\n\x0e_token_purpose\"\x8d\x01\n\x05Grant\x12\x35\n\rresource_type\x18\x01 \x01(\x0e\x32\x1e.broker.owners.v1.ResourceType\x12\x13\n\x0bresource_id\x18\x02 \x01(\t\x12\x38\n\x0bpermissions\x18\x03 \x03(\x0b\x32#.broker.owners.v1.GrantedPermission\"\\\n\x11GrantedPermission\x12\x30\n\npermission\x18\x01 \x01(\x0e\x32\x1c.broker.owners.v1.Permission\x12\x15\n\rrole_revision\x18\x02 \x01(\x03\"\xad\x02\n\x0cRunSelection\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x12\n\nproject_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x18\n\x10project_revision\x18\x04 \x01(\x03\x12&\n\x1eproject_configuration_revision\x18\x05 \x01(\x03\x12!\n\x19platform_runtime_revision\x18\x06 \x01(\x03\x12\x18\n\x10\x63ontext_revision\x18\x07 \x01(\t\x12\x36\n\tproviders\x18\x08 \x03(\x0b\x32#.broker.owners.v1.SelectedProviders\x12/\n\nrun_limits\x18\t \x01(\x0b\x32\x1b.broker.owners.v1.RunLimits\"A\n\tRunLimits\x12\x1e\n\x11max_prompt_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_max_prompt_tokens\"\x86\x01\n\x11SelectedProviders\x12\x32\n\x0b\x63\x61rdinality\x18\x01 \x01(\x0e\x32\x1d.broker.owners.v1.Cardinality\x12\x0c\n\x04seam\x18\x02 \x01(\t\x12/\n\ncandidates\x18\x03 \x03(\x0b\x32\x1b.broker.owners.v1.Candidate\"\xf0\x01\n\tCandidate\x12\x0c\n\x04seam\x18\x01 \x01(\t\x12\x13\n\x0bprovider_id\x18\x02 \x01(\t\x12\x17\n\x0f\x61\x64\x61pter_version\x18\x03 \x01(\t\x12\x1e\n\x16options_schema_version\x18\x04 \x01(\x05\x12\x18\n\x10options_revision\x18\x05 \x01(\t\x12\x0f\n\x07hosting\x18\x06 \x01(\t\x12\x1f\n\x17\x61\x64vertised_capabilities\x18\x07 \x03(\t\x12\x1d\n\x15required_capabilities\x18\x08 \x03(\t\x12\x12\n\x05layer\x18\t \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_layer*~\n\x0cResourceType\x12\x1d\n\x19RESOURCE_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n\x16RESOURCE_TYPE_PLATFORM\x10\x01\x12\x18\n\x14RESOURCE_TYPE_TENANT\x10\x02\x12\x19\n\x15RESOURCE_TYPE_PROJECT\x10\x03*\xd5\x02\n\nPermission\x12\x1a\n\x16PERMISSION_UNSPECIFIED\x10\x00\x12\x1c\n\x18PERMISSION_READ_PROJECTS\x10\x01\x12\x1d\n\x19PERMISSION_WRITE_PROJECTS\x10\x02\x12\x1e\n\x1aPERMISSION_CREATE_PROJECTS\x10\x03\x12!\n\x1dPERMISSION_READ_RUN_SELECTION\x10\x04\x12#\n\x1fPERMISSION_ACCEPT_RUN_SELECTION\x10\x05\x12\'\n#PERMISSION_ACCESS_PRIVATE_KNOWLEDGE\x10\x06\x12-\n)PERMISSION_READ_PLATFORM_RUNTIME_DEFAULTS\x10\x07\x12.\n*PERMISSION_WRITE_PLATFORM_RUNTIME_DEFAULTS\x10\x08*w\n\x0b\x43\x61rdinality\x12\x1b\n\x17\x43\x41RDINALITY_UNSPECIFIED\x10\x00\x12\x19\n\x15\x43\x41RDINALITY_EXCLUSIVE\x10\x01\x12\x17\n\x13\x43\x41RDINALITY_ORDERED\x10\x02\x12\x17\n\x13\x43\x41RDINALITY_LAYERED\x10\x03\x32\xd9\x03\n\x15ProjectsConfigService\x12\x66\n\x0fGetRunAuthority\x12(.broker.owners.v1.GetRunAuthorityRequest\x1a).broker.owners.v1.GetRunAuthorityResponse\x12s\n\x12StreamRunAuthority\x12+.broker.owners.v1.StreamRunAuthorityRequest\x1a,.broker.owners.v1.StreamRunAuthorityResponse(\x01\x30\x01\x12r\n\x13GetProjectAuthority\x12,.broker.owners.v1.GetProjectAuthorityRequest\x1a-.broker.owners.v1.GetProjectAuthorityResponse\x12o\n\x12GetCallerAuthority\x12+.broker.owners.v1.GetCallerAuthorityRequest\x1a,.broker.owners.v1.GetCallerAuthorityResponseBb\n\x1d\x64\x65v.knowledgebroker.owners.v1P\x01Z#knowledge-broker/owners/v1;ownersv1\xaa\x02\x19KnowledgeBroker.Owners.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,40 +32,44 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'broker.owners.v1.projects_c
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\035dev.knowledgebroker.owners.v1P\001Z#knowledge-broker/owners/v1;ownersv1\252\002\031KnowledgeBroker.Owners.V1'
-  _globals['_RESOURCETYPE']._serialized_start=1988
-  _globals['_RESOURCETYPE']._serialized_end=2114
-  _globals['_PERMISSION']._serialized_start=2117
-  _globals['_PERMISSION']._serialized_end=2458
-  _globals['_CARDINALITY']._serialized_start=2460
-  _globals['_CARDINALITY']._serialized_end=2579
+  _globals['_RESOURCETYPE']._serialized_start=2165
+  _globals['_RESOURCETYPE']._serialized_end=2291
+  _globals['_PERMISSION']._serialized_start=2294
+  _globals['_PERMISSION']._serialized_end=2635
+  _globals['_CARDINALITY']._serialized_start=2637
+  _globals['_CARDINALITY']._serialized_end=2756
   _globals['_GETRUNAUTHORITYREQUEST']._serialized_start=68
   _globals['_GETRUNAUTHORITYREQUEST']._serialized_end=128
   _globals['_GETRUNAUTHORITYRESPONSE']._serialized_start=131
   _globals['_GETRUNAUTHORITYRESPONSE']._serialized_end=264
-  _globals['_GETPROJECTAUTHORITYREQUEST']._serialized_start=266
-  _globals['_GETPROJECTAUTHORITYREQUEST']._serialized_end=331
-  _globals['_GETPROJECTAUTHORITYRESPONSE']._serialized_start=334
-  _globals['_GETPROJECTAUTHORITYRESPONSE']._serialized_end=477
-  _globals['_RUNSELECTIONENTRY']._serialized_start=479
-  _globals['_RUNSELECTIONENTRY']._serialized_end=565
-  _globals['_GETCALLERAUTHORITYREQUEST']._serialized_start=567
-  _globals['_GETCALLERAUTHORITYREQUEST']._serialized_end=594
-  _globals['_GETCALLERAUTHORITYRESPONSE']._serialized_start=596
-  _globals['_GETCALLERAUTHORITYRESPONSE']._serialized_end=681
-  _globals['_AUTHORIZATIONCONTEXT']._serialized_start=684
-  _globals['_AUTHORIZATIONCONTEXT']._serialized_end=997
-  _globals['_GRANT']._serialized_start=1000
-  _globals['_GRANT']._serialized_end=1141
-  _globals['_GRANTEDPERMISSION']._serialized_start=1143
-  _globals['_GRANTEDPERMISSION']._serialized_end=1235
-  _globals['_RUNSELECTION']._serialized_start=1238
-  _globals['_RUNSELECTION']._serialized_end=1539
-  _globals['_RUNLIMITS']._serialized_start=1541
-  _globals['_RUNLIMITS']._serialized_end=1606
-  _globals['_SELECTEDPROVIDERS']._serialized_start=1609
-  _globals['_SELECTEDPROVIDERS']._serialized_end=1743
-  _globals['_CANDIDATE']._serialized_start=1746
-  _globals['_CANDIDATE']._serialized_end=1986
-  _globals['_PROJECTSCONFIGSERVICE']._serialized_start=2582
-  _globals['_PROJECTSCONFIGSERVICE']._serialized_end=2938
+  _globals['_STREAMRUNAUTHORITYREQUEST']._serialized_start=266
+  _globals['_STREAMRUNAUTHORITYREQUEST']._serialized_end=349
+  _globals['_STREAMRUNAUTHORITYRESPONSE']._serialized_start=351
+  _globals['_STREAMRUNAUTHORITYRESPONSE']._serialized_end=441
+  _globals['_GETPROJECTAUTHORITYREQUEST']._serialized_start=443
+  _globals['_GETPROJECTAUTHORITYREQUEST']._serialized_end=508
+  _globals['_GETPROJECTAUTHORITYRESPONSE']._serialized_start=511
+  _globals['_GETPROJECTAUTHORITYRESPONSE']._serialized_end=654
+  _globals['_RUNSELECTIONENTRY']._serialized_start=656
+  _globals['_RUNSELECTIONENTRY']._serialized_end=742
+  _globals['_GETCALLERAUTHORITYREQUEST']._serialized_start=744
+  _globals['_GETCALLERAUTHORITYREQUEST']._serialized_end=771
+  _globals['_GETCALLERAUTHORITYRESPONSE']._serialized_start=773
+  _globals['_GETCALLERAUTHORITYRESPONSE']._serialized_end=858
+  _globals['_AUTHORIZATIONCONTEXT']._serialized_start=861
+  _globals['_AUTHORIZATIONCONTEXT']._serialized_end=1174
+  _globals['_GRANT']._serialized_start=1177
+  _globals['_GRANT']._serialized_end=1318
+  _globals['_GRANTEDPERMISSION']._serialized_start=1320
+  _globals['_GRANTEDPERMISSION']._serialized_end=1412
+  _globals['_RUNSELECTION']._serialized_start=1415
+  _globals['_RUNSELECTION']._serialized_end=1716
+  _globals['_RUNLIMITS']._serialized_start=1718
+  _globals['_RUNLIMITS']._serialized_end=1783
+  _globals['_SELECTEDPROVIDERS']._serialized_start=1786
+  _globals['_SELECTEDPROVIDERS']._serialized_end=1920
+  _globals['_CANDIDATE']._serialized_start=1923
+  _globals['_CANDIDATE']._serialized_end=2163
+  _globals['_PROJECTSCONFIGSERVICE']._serialized_start=2759
+  _globals['_PROJECTSCONFIGSERVICE']._serialized_end=3232
 # @@protoc_insertion_point(module_scope)

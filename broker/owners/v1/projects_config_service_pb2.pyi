@@ -180,6 +180,60 @@ class GetRunAuthorityResponse(_message.Message):
 Global___GetRunAuthorityResponse: _TypeAlias = GetRunAuthorityResponse  # noqa: Y015
 
 @_typing.final
+class StreamRunAuthorityRequest(_message.Message):
+    """Asks for the authority of the stream's caller on one run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    project_id: _builtins.str
+    """REQUIRED. The project. 1-256 ASCII letters, digits, `. _ : -`."""
+    run_id: _builtins.str
+    """REQUIRED. The run inside the project. 1-256 ASCII letters, digits, `. _ : -`."""
+    request_id: _builtins.str
+    """REQUIRED. The id of the broker's call that asks."""
+    def __init__(
+        self,
+        *,
+        project_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project_id", b"project_id", "request_id", b"request_id", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StreamRunAuthorityRequest: _TypeAlias = StreamRunAuthorityRequest  # noqa: Y015
+
+@_typing.final
+class StreamRunAuthorityResponse(_message.Message):
+    """What holds for the question that it answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHORITY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def authority(self) -> Global___GetRunAuthorityResponse:
+        """REQUIRED. What GetRunAuthority would answer now."""
+
+    def __init__(
+        self,
+        *,
+        authority: Global___GetRunAuthorityResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StreamRunAuthorityResponse: _TypeAlias = StreamRunAuthorityResponse  # noqa: Y015
+
+@_typing.final
 class GetProjectAuthorityRequest(_message.Message):
     """Asks for the authority of the caller on a project and for the selections of some of its runs."""
 

@@ -49,6 +49,11 @@ class ProjectsConfigServiceStub:
                 request_serializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityRequest.SerializeToString,
                 response_deserializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityResponse.FromString,
                 _registered_method=True)
+        self.StreamRunAuthority = channel.stream_stream(
+                '/broker.owners.v1.ProjectsConfigService/StreamRunAuthority',
+                request_serializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityRequest.SerializeToString,
+                response_deserializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityResponse.FromString,
+                _registered_method=True)
         self.GetProjectAuthority = channel.unary_unary(
                 '/broker.owners.v1.ProjectsConfigService/GetProjectAuthority',
                 request_serializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetProjectAuthorityRequest.SerializeToString,
@@ -82,6 +87,21 @@ class ProjectsConfigServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StreamRunAuthority(self, request_iterator, context):
+        """Answers the same question many times, for one caller, at a third of the cost. Optional: the broker calls it where
+        its setting `owner.streams` says so, and then in place of GetRunAuthority.
+
+        `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
+        question brings its own. Each is judged when it comes, the token and its expiry included: an answer that was true
+        for an earlier question counts for nothing. To refuse a question, end the stream with the status that
+        GetRunAuthority would have. The broker asks the next question of a stream after the answer to the last, cancels the
+        stream of a question that takes too long, keeps at most 32 idle ones, each for at most 5 s, and leaves
+        one after 60 s.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetProjectAuthority(self, request, context):
         """Returns the caller's authority on a project and the selections of up to 500 of its runs, absent ones explicit.
         """
@@ -103,6 +123,11 @@ def add_ProjectsConfigServiceServicer_to_server(servicer, server):
                     servicer.GetRunAuthority,
                     request_deserializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityRequest.FromString,
                     response_serializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityResponse.SerializeToString,
+            ),
+            'StreamRunAuthority': grpc.stream_stream_rpc_method_handler(
+                    servicer.StreamRunAuthority,
+                    request_deserializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityRequest.FromString,
+                    response_serializer=broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityResponse.SerializeToString,
             ),
             'GetProjectAuthority': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProjectAuthority,
@@ -152,6 +177,33 @@ class ProjectsConfigService:
             '/broker.owners.v1.ProjectsConfigService/GetRunAuthority',
             broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityRequest.SerializeToString,
             broker_dot_owners_dot_v1_dot_projects__config__service__pb2.GetRunAuthorityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamRunAuthority(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/broker.owners.v1.ProjectsConfigService/StreamRunAuthority',
+            broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityRequest.SerializeToString,
+            broker_dot_owners_dot_v1_dot_projects__config__service__pb2.StreamRunAuthorityResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,6 +47,17 @@ class ProjectsConfigServiceStub:
     """Returns the caller's authority and the selection of one run, both of one snapshot.
     It never fails because the run is absent or because ReadRunSelection is missing: `selection` is then unset.
     """
+    StreamRunAuthority: _grpc.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]
+    """Answers the same question many times, for one caller, at a third of the cost. Optional: the broker calls it where
+    its setting `owner.streams` says so, and then in place of GetRunAuthority.
+
+    `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
+    question brings its own. Each is judged when it comes, the token and its expiry included: an answer that was true
+    for an earlier question counts for nothing. To refuse a question, end the stream with the status that
+    GetRunAuthority would have. The broker asks the next question of a stream after the answer to the last, cancels the
+    stream of a question that takes too long, keeps at most 32 idle ones, each for at most 5 s, and leaves
+    one after 60 s.
+    """
     GetProjectAuthority: _grpc.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetProjectAuthorityRequest, _projects_config_service_pb2.GetProjectAuthorityResponse]
     """Returns the caller's authority on a project and the selections of up to 500 of its runs, absent ones explicit."""
     GetCallerAuthority: _grpc.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetCallerAuthorityRequest, _projects_config_service_pb2.GetCallerAuthorityResponse]
@@ -70,6 +81,17 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     GetRunAuthority: _aio.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetRunAuthorityRequest, _projects_config_service_pb2.GetRunAuthorityResponse]  # type: ignore[assignment]
     """Returns the caller's authority and the selection of one run, both of one snapshot.
     It never fails because the run is absent or because ReadRunSelection is missing: `selection` is then unset.
+    """
+    StreamRunAuthority: _aio.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]  # type: ignore[assignment]
+    """Answers the same question many times, for one caller, at a third of the cost. Optional: the broker calls it where
+    its setting `owner.streams` says so, and then in place of GetRunAuthority.
+
+    `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
+    question brings its own. Each is judged when it comes, the token and its expiry included: an answer that was true
+    for an earlier question counts for nothing. To refuse a question, end the stream with the status that
+    GetRunAuthority would have. The broker asks the next question of a stream after the answer to the last, cancels the
+    stream of a question that takes too long, keeps at most 32 idle ones, each for at most 5 s, and leaves
+    one after 60 s.
     """
     GetProjectAuthority: _aio.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetProjectAuthorityRequest, _projects_config_service_pb2.GetProjectAuthorityResponse]  # type: ignore[assignment]
     """Returns the caller's authority on a project and the selections of up to 500 of its runs, absent ones explicit."""
@@ -97,6 +119,23 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_projects_config_service_pb2.GetRunAuthorityResponse, _abc.Awaitable[_projects_config_service_pb2.GetRunAuthorityResponse]]:
         """Returns the caller's authority and the selection of one run, both of one snapshot.
         It never fails because the run is absent or because ReadRunSelection is missing: `selection` is then unset.
+        """
+
+    @_abc_1.abstractmethod
+    def StreamRunAuthority(
+        self,
+        request_iterator: _MaybeAsyncIterator[_projects_config_service_pb2.StreamRunAuthorityRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_projects_config_service_pb2.StreamRunAuthorityResponse], _abc.AsyncIterator[_projects_config_service_pb2.StreamRunAuthorityResponse]]:
+        """Answers the same question many times, for one caller, at a third of the cost. Optional: the broker calls it where
+        its setting `owner.streams` says so, and then in place of GetRunAuthority.
+
+        `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
+        question brings its own. Each is judged when it comes, the token and its expiry included: an answer that was true
+        for an earlier question counts for nothing. To refuse a question, end the stream with the status that
+        GetRunAuthority would have. The broker asks the next question of a stream after the answer to the last, cancels the
+        stream of a question that takes too long, keeps at most 32 idle ones, each for at most 5 s, and leaves
+        one after 60 s.
         """
 
     @_abc_1.abstractmethod

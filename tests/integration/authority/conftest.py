@@ -43,9 +43,15 @@ def settings(address: str, timeout_s: float = 20.0) -> PeerSettings:
     return PeerSettings(address=address, timeout_s=timeout_s, plaintext_loopback=True)
 
 
+@pytest.fixture(params=[False, True], ids=["single", "streams"])
+def streams(request: pytest.FixtureRequest) -> bool:
+    """Whether the owner is asked by streams."""
+    return bool(request.param)
+
+
 @pytest.fixture
-async def client(owner: ScriptedOwner) -> AsyncIterator[OwnerClient]:
-    made = OwnerClient(settings(owner.address))
+async def client(owner: ScriptedOwner, streams: bool) -> AsyncIterator[OwnerClient]:
+    made = OwnerClient(settings(owner.address), streams=streams)
     yield made
     await made.aclose()
 

@@ -18,10 +18,10 @@ from tests.fixtures.scripted_owner import Context, ScriptedOwner, gives, hangs
 from tests.integration.authority.conftest import call_of, refused, settings
 
 
-async def test_hanging_owner(owner: ScriptedOwner) -> None:
+async def test_hanging_owner(owner: ScriptedOwner, streams: bool) -> None:
     """004-14: the owner's own time limit makes it unavailable, while the call has time left."""
     owner.script = hangs
-    client = OwnerClient(settings(owner.address, timeout_s=0.2))
+    client = OwnerClient(settings(owner.address, timeout_s=0.2), streams=streams)
     call = call_of()
     assert type(await refused(OwnerAuthority(client), call)) is AuthorityUnavailableError
     assert call.remaining() > 10
@@ -50,10 +50,14 @@ async def test_call_without_time_asks_nobody(
     assert owner.requests == []
 
 
+@pytest.mark.parametrize("streams", [False], indirect=True)
 async def test_owner_is_given_the_shorter_time(
     owner: ScriptedOwner, authority: OwnerAuthority
 ) -> None:
-    """004-14: the deadline is handed on, bounded by the owner's own limit of 20 seconds."""
+    """004-14: the deadline is handed on, bounded by the owner's own limit of 20 seconds.
+
+    A stream has no deadline: it carries the questions of many calls.
+    """
     await authority.check(call_of(seconds=5.0), SCOPE, KNOWLEDGE)
     await authority.check(call_of(seconds=60.0), SCOPE, KNOWLEDGE)
     assert owner.remaining[0] < 10.0  # on the wire, times are rounded up
@@ -83,7 +87,7 @@ async def test_caller_who_leaves_ends_the_rpc(
     await asyncio.wait_for(ended.wait(), 10)
 
 
-async def test_channel_closed_under_a_call(owner: ScriptedOwner) -> None:
+async def test_channel_closed_under_a_call(owner: ScriptedOwner, streams: bool) -> None:
     """004-14: shutting down is no answer, during a call and before one."""
     began = asyncio.Event()
 
@@ -93,7 +97,7 @@ async def test_channel_closed_under_a_call(owner: ScriptedOwner) -> None:
         return b""
 
     owner.script = script
-    client = OwnerClient(settings(owner.address))
+    client = OwnerClient(settings(owner.address), streams=streams)
     authority = OwnerAuthority(client)
     check = asyncio.create_task(refused(authority))
     await began.wait()
@@ -102,11 +106,11 @@ async def test_channel_closed_under_a_call(owner: ScriptedOwner) -> None:
     assert type(await refused(authority)) is AuthorityUnavailableError
 
 
-async def test_nobody_listens() -> None:
+async def test_nobody_listens(streams: bool) -> None:
     """004-14: an owner that is not there."""
     async with listening(_closes) as port:
         pass
-    client = OwnerClient(settings(f"127.0.0.1:{port}"))
+    client = OwnerClient(settings(f"127.0.0.1:{port}"), streams=streams)
     assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
     await client.aclose()
 
@@ -125,30 +129,30 @@ async def _says_nothing(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -
 
 
 @pytest.mark.parametrize("behaviour", [_closes, _talks_nonsense, _says_nothing])
-async def test_connections_that_do_not_speak(behaviour: Handler) -> None:
+async def test_connections_that_do_not_speak(behaviour: Handler, streams: bool) -> None:
     """004-14: closed, foreign or silent connections make the owner unavailable."""
     async with listening(behaviour) as port:
-        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.3))
+        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.3), streams=streams)
         assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
         await client.aclose()
 
 
-async def test_dripping_owner(owner: ScriptedOwner) -> None:
+async def test_dripping_owner(owner: ScriptedOwner, streams: bool) -> None:
     """004-14: an answer that comes in byte by byte is too slow, however steady."""
     owner.script = gives(padded(ANSWER_BYTES_MAX))
     async with listening(dripping(owner.port, pause_s=0.01)) as port:
-        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.5))
+        client = OwnerClient(settings(f"127.0.0.1:{port}", timeout_s=0.5), streams=streams)
         assert type(await refused(OwnerAuthority(client))) is AuthorityUnavailableError
         await client.aclose()
 
 
 async def test_proxies_of_the_environment_are_ignored(
-    owner: ScriptedOwner, monkeypatch: pytest.MonkeyPatch
+    owner: ScriptedOwner, streams: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """004-02: the token goes to the owner and to nobody in between."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("grpc_proxy", "http://127.0.0.1:9")
-    client = OwnerClient(settings(owner.address))
+    client = OwnerClient(settings(owner.address), streams=streams)
     await OwnerAuthority(client).check(call_of(), SCOPE, KNOWLEDGE)
     await client.aclose()
 

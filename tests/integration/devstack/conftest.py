@@ -18,10 +18,10 @@ async def stand(tmp_path: Path) -> AsyncIterator[OwnerStand]:
         yield running
 
 
-@pytest.fixture
-async def ask(stand: OwnerStand) -> AsyncIterator[Asker]:
+@pytest.fixture(params=[False, True], ids=["single", "streams"])
+async def ask(stand: OwnerStand, request: pytest.FixtureRequest) -> AsyncIterator[Asker]:
     async with grpc.aio.insecure_channel(stand.server.address) as channel:
-        yield Asker(stand, channel)
+        yield Asker(stand, channel, streams=request.param)
 
 
 @pytest.fixture

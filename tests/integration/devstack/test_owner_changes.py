@@ -72,7 +72,7 @@ async def test_permission_revoked_between_two_calls(ask: Asker, stand: OwnerStan
             await ask.run("olga")
         assert error.value.code() is DENIED
         playground.grant(stand.file, subject="olga", role="owner", tenant="acme", project=ATLAS)
-    assert stand.server.servicer.calls == {"GetRunAuthority": 40}
+    assert stand.calls == 40
 
 
 async def test_a_question_asked_again_is_answered_by_what_holds_now(

@@ -1,0 +1,139 @@
+"""Asks the owner by streams. Each is of one caller, and carries one question at a time.
+
+To open one costs what an RPC does; a question on an open one costs a third of that (ADR 0035).
+Nothing of an answer stays here: each question is answered for itself. A stream ends when a question
+on it is given up or is not answered, so that no answer meets another question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from grpc import aio
+
+from broker.domain.call import Caller
+from broker.owners.v1 import projects_config_service_pb2 as owners
+
+IDLE_MAX: Final = 32
+"""How many streams wait for a next question, of all callers together."""
+
+IDLE_S: Final = 5.0
+"""For how long one waits, at least; at most it is twice that."""
+
+LIFE_S: Final = 60.0
+"""For how long a stream is asked, so that connections and owners can change."""
+
+Metadata: TypeAlias = tuple[tuple[str, str], ...]
+Method: TypeAlias = "aio.StreamStreamMultiCallable[owners.StreamRunAuthorityRequest, bytes]"
+_RPC: TypeAlias = "aio.StreamStreamCall[owners.StreamRunAuthorityRequest, bytes]"
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One open stream, and when it was opened and last answered, by the event loop's clock."""
+
+    rpc: _RPC
+    opened: float
+    answered: float = field(init=False, default=0.0)
+
+    async def ask(self, question: owners.StreamRunAuthorityRequest) -> bytes | None:
+        """Return the answer; None where the owner ended the stream in peace before it."""
+        with suppress(asyncio.InvalidStateError):  # it ended just now: reading tells how
+            await self.rpc.write(question)
+        answer = await self.rpc.read()
+        return answer if isinstance(answer, bytes) else None
+
+
+class OwnerStreams:
+    """The streams of a process. Construct it inside a running event loop."""
+
+    def __init__(self, method: Method) -> None:
+        """Take the streaming method; nothing is opened before a question comes."""
+        self._method = method
+        self._loop = asyncio.get_running_loop()
+        self._idle: defaultdict[Metadata, list[_Stream]] = defaultdict(list)
+        self._waiting = 0
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def ask(self, caller: Caller, question: owners.StreamRunAuthorityRequest) -> bytes | None:
+        """Return the answer to one question, as it came; None where the owner gave none.
+
+        A stream that the owner ended in peace before it answered is followed by another.
+
+        Raises:
+            grpc.aio.AioRpcError: the owner ended the stream with this status.
+            asyncio.CancelledError: the question is given up, or the channel was closed.
+        """
+        who = shown(caller)
+        while (stream := self._taken(who)) is not None:
+            answer = await self._asked(who, stream, question)
+            if answer is not None:
+                return answer
+        stream = _Stream(self._method(metadata=who), self._loop.time())
+        return await self._asked(who, stream, question)
+
+    def close(self) -> None:
+        """End the streams that wait."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for streams in self._idle.values():
+            for stream in streams:
+                stream.rpc.cancel()
+        self._idle.clear()
+
+    async def _asked(
+        self, who: Metadata, stream: _Stream, question: owners.StreamRunAuthorityRequest
+    ) -> bytes | None:
+        answer = None
+        try:
+            answer = await stream.ask(question)
+        finally:
+            if answer is None:
+                stream.rpc.cancel()
+        if answer is not None:
+            self._put(who, stream)
+        return answer
+
+    def _taken(self, who: Metadata) -> _Stream | None:
+        streams = self._idle.get(who)
+        while streams:
+            self._waiting -= 1
+            stream = streams.pop()
+            if not stream.rpc.done():
+                return stream
+        return None
+
+    def _put(self, who: Metadata, stream: _Stream) -> None:
+        now = self._loop.time()
+        if self._waiting >= IDLE_MAX or now - stream.opened > LIFE_S:
+            stream.rpc.cancel()
+            return
+        stream.answered = now
+        self._idle[who].append(stream)
+        self._waiting += 1
+        if self._sweep is None:
+            self._sweep = self._loop.call_later(IDLE_S, self._end_idle)
+
+    def _end_idle(self) -> None:
+        """End those that waited long enough, and forget their callers."""
+        limit = self._loop.time() - IDLE_S
+        for who, streams in list(self._idle.items()):
+            for stream in [each for each in streams if each.answered <= limit]:
+                stream.rpc.cancel()
+                streams.remove(stream)
+                self._waiting -= 1
+            if not streams:
+                del self._idle[who]
+        self._sweep = self._loop.call_later(IDLE_S, self._end_idle) if self._idle else None
+
+
+def shown(caller: Caller) -> Metadata:
+    """Return what says who asks. Who shows the same in every byte shares streams."""
+    bearer = ("authorization", caller.bearer)
+    if caller.tenant_selector is None:
+        return (bearer,)
+    return (bearer, ("x-tenant", caller.tenant_selector))

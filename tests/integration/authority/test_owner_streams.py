@@ -1,0 +1,214 @@
+"""Questions by streams: whose they are, and that no answer meets another question."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import grpc
+import pytest
+
+from broker.authority import streams as module
+from broker.authority.checks import OwnerAuthority
+from broker.domain.authority import KNOWLEDGE, Authorized
+from broker.domain.call import Caller
+from broker.domain.errors import AuthorityUnavailableError, PermissionMissingError
+from tests.fixtures.owner_answers import SCOPE, answer, caller
+from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, hangs, leaves
+from tests.integration.authority.conftest import call_of, refused
+
+pytestmark = pytest.mark.parametrize("streams", [True], indirect=True)
+
+CALLERS: Final = (
+    caller(),
+    caller(tenant_selector="tenant-a"),
+    caller(bearer="Bearer another.token.of-theirs"),
+)
+
+
+def numbered() -> Script:
+    """Answers that differ: the first is of revision 1, the next of revision 2."""
+    revision = 0
+
+    async def script(_: Context) -> bytes:
+        nonlocal revision
+        revision += 1
+        said = answer()
+        said.context.membership_revision = revision
+        return said.SerializeToString()
+
+    return script
+
+
+def one_after_the_other(*scripts: Script) -> Script:
+    """A script for each question."""
+    left: Iterator[Script] = iter(scripts)
+
+    async def script(context: Context) -> bytes:
+        return await next(left)(context)
+
+    return script
+
+
+async def checked(authority: OwnerAuthority, said: Caller | None = None) -> Authorized:
+    return await authority.check(call_of(said), SCOPE, KNOWLEDGE)
+
+
+async def passes(authority: OwnerAuthority) -> bool:
+    try:
+        await checked(authority)
+    except AuthorityUnavailableError:
+        return False
+    return True
+
+
+async def comes(true: Callable[[], bool]) -> None:
+    """Wait until the owner has noticed."""
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - no event of the owner
+            await asyncio.sleep(0.01)
+
+
+async def test_a_stream_serves_its_caller_alone(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-01, 004-02: a question for each check, never with another token or tenant selector."""
+    for _ in range(5):
+        for said in CALLERS:
+            await checked(authority, said)
+    assert owner.opened == len(CALLERS)
+    assert len(owner.requests) == 5 * len(CALLERS)
+    shown = [{key: value for key, value in each if key != "user-agent"} for each in owner.metadata]
+    for number, said in enumerate(CALLERS * 5):
+        expected = {"authorization": said.bearer}
+        if said.tenant_selector is not None:
+            expected["x-tenant"] = said.tenant_selector
+        assert shown[number] == expected
+
+
+async def test_a_stream_carries_one_question_at_a_time(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-01: sixteen at once are sixteen streams; the next sixteen use them again."""
+    for _ in range(2):
+        await asyncio.gather(*(checked(authority) for _ in range(16)))
+    assert owner.opened == 16
+    assert len(owner.requests) == 32
+
+
+@pytest.mark.parametrize("way", ["leaves", "too late"])
+async def test_an_answer_never_meets_another_question(
+    owner: ScriptedOwner, authority: OwnerAuthority, way: str
+) -> None:
+    """004-01, 004-14: who gives a question up takes its stream along."""
+    assert (await checked(authority)).membership_revision
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Context) -> bytes:
+        asked.set()
+        await held.wait()
+        said = answer()
+        said.context.membership_revision = 1_000
+        return said.SerializeToString()
+
+    owner.script = one_after_the_other(slow, numbered())
+    check = asyncio.create_task(
+        authority.check(call_of(seconds=0.3 if way == "too late" else 30.0), SCOPE, KNOWLEDGE)
+    )
+    await asked.wait()
+    if way == "leaves":
+        check.cancel()
+    await asyncio.wait([check])
+    held.set()
+    assert (await checked(authority)).membership_revision == 1
+    await comes(lambda: owner.open == 1)
+    assert owner.opened == 2
+
+
+async def test_a_refused_question_ends_its_stream(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-14: the status is the answer; the next question is asked on another stream."""
+    await checked(authority)
+    owner.script = one_after_the_other(fails(grpc.StatusCode.PERMISSION_DENIED), numbered())
+    assert type(await refused(authority)) is PermissionMissingError
+    assert (await checked(authority)).membership_revision == 1
+    assert owner.opened == 2
+
+
+async def test_owner_that_takes_its_leave(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
+    """004-14: a stream that ends in peace answered nothing, and the question is asked anew."""
+    await asyncio.gather(*(checked(authority) for _ in range(3)))
+    owner.script = one_after_the_other(leaves, leaves, leaves, numbered())
+    assert (await checked(authority)).membership_revision == 1
+    assert owner.opened == 4
+
+
+async def test_owner_that_never_answers(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
+    """004-14: a new stream that ends in peace is not followed by another."""
+    owner.script = leaves
+    assert type(await refused(authority)) is AuthorityUnavailableError
+    assert len(owner.requests) == 1
+
+
+async def test_owner_that_began_anew(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
+    """004-14: streams that ended while they waited are left alone."""
+    await checked(authority)
+    await owner.begin_anew()
+    await comes(lambda: owner.open == 0)
+    async with asyncio.timeout(20):
+        while not await passes(authority):  # noqa: ASYNC110 - the connection is made again
+            await asyncio.sleep(0.05)
+    assert owner.opened == 2
+
+
+async def test_waiting_streams_are_few(
+    owner: ScriptedOwner, authority: OwnerAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """004-02: of many at once, only some wait for a next question."""
+    monkeypatch.setattr(module, "IDLE_MAX", 3)
+    await asyncio.gather(*(checked(authority) for _ in range(10)))
+    await comes(lambda: owner.open == 3)
+    await asyncio.gather(*(checked(authority, said) for said in CALLERS))
+    await comes(lambda: owner.open == 3)
+
+
+async def test_waiting_streams_end(
+    owner: ScriptedOwner, authority: OwnerAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """004-01: nobody's token stays with a stream that nobody asks; one in use stays."""
+    monkeypatch.setattr(module, "IDLE_S", 0.2)
+    await asyncio.gather(*(checked(authority, said) for said in CALLERS))
+    for _ in range(30):
+        await checked(authority, CALLERS[0])
+        await asyncio.sleep(0.02)
+    await comes(lambda: owner.open == 1)
+    assert owner.opened == 3
+    await comes(lambda: owner.open == 0)
+    await checked(authority, CALLERS[0])
+    assert owner.opened == 4
+
+
+async def test_a_stream_grows_old(
+    owner: ScriptedOwner, authority: OwnerAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """004-01: one that was asked for long enough makes room for another."""
+    monkeypatch.setattr(module, "LIFE_S", 0.2)
+    await checked(authority)
+    await asyncio.sleep(0.3)
+    await checked(authority)
+    await comes(lambda: owner.open == 0)
+    await checked(authority)
+    assert owner.opened == 2
+
+
+async def test_questions_and_streams_do_not_leak(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-14: fifty that are given up leave no stream behind."""
+    owner.script = hangs
+    checks = [asyncio.create_task(checked(authority)) for _ in range(50)]
+    await comes(lambda: len(owner.requests) == 50)
+    for check in checks:
+        check.cancel()
+    await asyncio.wait(checks)
+    await comes(lambda: owner.open == 0)
