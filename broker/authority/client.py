@@ -1,4 +1,4 @@
-"""Asks the owner: one RPC for each question, nothing kept."""
+"""Asks the owner: an RPC or a place in a stream for each question, nothing kept."""
 
 from __future__ import annotations
 
@@ -84,7 +84,6 @@ class OwnerClient:
                 request_serializer=owners.GetProjectAuthorityRequest.SerializeToString,
             )
         )
-
         self._caller_authority: _Method[owners.GetCallerAuthorityRequest] = (
             self._channel.unary_unary(
                 _method("GetCallerAuthority"),
@@ -108,13 +107,7 @@ class OwnerClient:
             DeadlineExceededError: the call's own time ran out.
         """
         if self._streams is not None:
-            question = owners.StreamRunAuthorityRequest(
-                project_id=scope.project_id, run_id=scope.run_id, request_id=call.request_id
-            )
-            seconds = self._seconds(call)
-            said = await _in_time(self._streams.ask(call.caller, question), seconds)
-            answer = _taken(said, call, permission)
-            return _decoded(answer, owners.StreamRunAuthorityResponse, ANSWER_BYTES_MAX).authority
+            return await self._streamed(self._streams, call, scope, permission)
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
         outcome = await self._ask(self._run_authority, request, call, permission)
         return _decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
@@ -153,6 +146,17 @@ class OwnerClient:
         if self._streams is not None:
             self._streams.close()
         await self._channel.close()
+
+    async def _streamed(
+        self, streams: OwnerStreams, call: Call, scope: RunScope, permission: str
+    ) -> owners.GetRunAuthorityResponse:
+        question = owners.StreamRunAuthorityRequest(
+            project_id=scope.project_id, run_id=scope.run_id, request_id=call.request_id
+        )
+        seconds = self._seconds(call)
+        outcome = await _in_time(streams.ask(call.caller, question), seconds)
+        answer = _taken(outcome, call, permission)
+        return _decoded(answer, owners.StreamRunAuthorityResponse, ANSWER_BYTES_MAX).authority
 
     async def _ask(
         self, method: _Method[_Request], request: _Request, call: Call, permission: str

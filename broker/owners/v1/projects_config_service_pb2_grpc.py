@@ -88,15 +88,16 @@ class ProjectsConfigServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamRunAuthority(self, request_iterator, context):
-        """Answers the same question many times, for one caller, at a third of the cost. Optional: the broker calls it where
-        its setting `owner.streams` says so, and then in place of GetRunAuthority.
+        """Answers the same question many times, for one caller, at a third of the cost. Optional: where its setting
+        `owner.streams` says so, the broker calls it in place of GetRunAuthority.
 
         `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
-        question brings its own. Each is judged when it comes, the token and its expiry included: an answer that was true
-        for an earlier question counts for nothing. To refuse a question, end the stream with the status that
-        GetRunAuthority would have. The broker asks the next question of a stream after the answer to the last, cancels the
-        stream of a question that takes too long, keeps at most 32 idle ones, each for at most 5 s, and leaves
-        one after 60 s.
+        question brings its own. Judge each when it comes, the token and its expiry included: an answer to an earlier
+        question counts for nothing. To refuse a question, end the stream with the status that GetRunAuthority would have.
+        To leave, end it with OK: a question that it did not answer is asked again on another.
+
+        The broker asks the next question of a stream after the answer to the last. It cancels the stream of a question
+        that takes too long. At most 32 streams of a process wait for a question, each at most 10 s; one is left after 60 s.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
