@@ -53,9 +53,9 @@ async def checked(authority: OwnerAuthority, said: Caller | None = None) -> Auth
     return await authority.check(call_of(said), SCOPE, KNOWLEDGE)
 
 
-async def passes(authority: OwnerAuthority) -> bool:
+async def passes(authority: OwnerAuthority, said: Caller) -> bool:
     try:
-        await checked(authority)
+        await checked(authority, said)
     except AuthorityUnavailableError:
         return False
     return True
@@ -151,14 +151,15 @@ async def test_owner_that_never_answers(owner: ScriptedOwner, authority: OwnerAu
 
 
 async def test_owner_that_began_anew(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
-    """004-14: streams that ended while they waited are left alone."""
+    """004-14: streams that ended while they waited are left alone: no call is refused for them."""
     await checked(authority)
     await owner.begin_anew()
-    await comes(lambda: owner.open == 0)
     async with asyncio.timeout(20):
-        while not await passes(authority):  # noqa: ASYNC110 - the connection is made again
+        while not await passes(authority, CALLERS[1]):  # noqa: ASYNC110 - it connects anew
             await asyncio.sleep(0.05)
-    assert owner.opened == 2
+    opened = owner.opened
+    await checked(authority)
+    assert owner.opened == opened + 1
 
 
 async def test_waiting_streams_are_few(
@@ -177,6 +178,7 @@ async def test_waiting_streams_end(
 ) -> None:
     """004-01: nobody's token stays with a stream that nobody asks; one in use stays."""
     monkeypatch.setattr(module, "IDLE_S", 0.2)
+    monkeypatch.setattr(module, "IDLE_MAX", len(CALLERS))
     await asyncio.gather(*(checked(authority, said) for said in CALLERS))
     for _ in range(30):
         await checked(authority, CALLERS[0])
@@ -184,8 +186,10 @@ async def test_waiting_streams_end(
     await comes(lambda: owner.open == 1)
     assert owner.opened == 3
     await comes(lambda: owner.open == 0)
-    await checked(authority, CALLERS[0])
-    assert owner.opened == 4
+    monkeypatch.setattr(module, "IDLE_S", 1_000.0)
+    for _ in range(2):
+        await asyncio.gather(*(checked(authority, said) for said in CALLERS))
+    assert owner.opened == owner.open + 3 == 6
 
 
 async def test_a_stream_grows_old(
@@ -193,6 +197,7 @@ async def test_a_stream_grows_old(
 ) -> None:
     """004-01: one that was asked for long enough makes room for another."""
     monkeypatch.setattr(module, "LIFE_S", 0.2)
+    monkeypatch.setattr(module, "IDLE_S", 1_000.0)
     await checked(authority)
     await asyncio.sleep(0.3)
     await checked(authority)
