@@ -25,11 +25,6 @@ KNOWN_MAX: Final = 64
 """So many kinds of selections are known again within one call; further ones are judged anew."""
 
 _CARDINALITIES = frozenset(int(value) for value in owners.Cardinality.values()) - {0}
-_REVISIONS = (
-    "project_revision",
-    "project_configuration_revision",
-    "platform_runtime_revision",
-)
 _KNOWN = frozenset(map(str, Capability))
 """Names that need no look at their form."""
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}\Z")
@@ -95,76 +90,73 @@ def read_selection(
         return RunSelectionNotFoundError("the run has no accepted selection")
     said = answer.selection
     try:
-        _check_identity(said, tenant_id, scope)
-        _check_entries(said)
-        memory = _memory(said)
-        cap = _prompt_cap(said)
+        return _checked(said, tenant_id, scope)
     except (RunSelectionInvalidError, ProviderSelectionInvalidError) as refusal:
         return refusal.with_traceback(None)
-    return RunSelection(
-        tenant_id=said.tenant_id,
-        project_id=said.project_id,
-        run_id=said.run_id,
-        project_revision=said.project_revision,
-        project_configuration_revision=said.project_configuration_revision,
-        platform_runtime_revision=said.platform_runtime_revision,
-        context_revision=said.context_revision,
-        memory=memory,
-        max_prompt_tokens=cap,
-    )
 
 
-def _check_identity(said: owners.RunSelection, tenant_id: str, scope: RunScope) -> None:
+def _checked(said: owners.RunSelection, tenant_id: str, scope: RunScope) -> RunSelection:
     if said.tenant_id != tenant_id:
         raise _broken("tenant_id must be the caller's")
     if said.project_id != scope.project_id:
         raise _broken("project_id must be the one asked for")
     if said.run_id != scope.run_id:
         raise _broken("run_id must be the one asked for")
-    for name in _REVISIONS:
-        if getattr(said, name) < 1:
-            raise _broken(f"{name} must be at least 1")
-    if not is_label(said.context_revision):
-        raise _broken("context_revision must be 1-256 printable characters")
+    return RunSelection(
+        tenant_id=tenant_id,
+        project_id=scope.project_id,
+        run_id=scope.run_id,
+        project_revision=_revision("project_revision", said.project_revision),
+        project_configuration_revision=_revision(
+            "project_configuration_revision", said.project_configuration_revision
+        ),
+        platform_runtime_revision=_revision(
+            "platform_runtime_revision", said.platform_runtime_revision
+        ),
+        context_revision=_label("context_revision", said.context_revision),
+        memory=_memory(said),
+        max_prompt_tokens=_prompt_cap(said),
+    )
 
 
-def _check_entries(said: owners.RunSelection) -> None:
-    for entry in said.providers:
-        if entry.cardinality not in _CARDINALITIES:
-            raise _broken("a cardinality must be known")
-        seam = entry.seam
-        if not is_label(seam):
-            raise _broken("a seam must be 1-256 printable characters")
-        for candidate in entry.candidates:
-            if candidate.seam != seam:
-                raise _broken("a candidate's seam must be its entry's")
+def _revision(name: str, number: int) -> int:
+    if number < 1:
+        raise _broken(f"{name} must be at least 1")
+    return number
+
+
+def _label(name: str, text: str) -> str:
+    if not is_label(text):
+        raise _broken(f"{name} must be 1-256 printable characters")
+    return text
 
 
 def _memory(said: owners.RunSelection) -> Candidate:
-    entries = [entry for entry in said.providers if entry.seam == MEMORY_SEAM]
-    candidates = [candidate for entry in entries for candidate in entry.candidates]
-    if (
-        len(entries) != 1
-        or entries[0].cardinality != owners.CARDINALITY_EXCLUSIVE
-        or len(candidates) != 1
-    ):
-        raise ProviderSelectionInvalidError(
-            "the run must select exactly one exclusive provider for Memory"
-        )
-    return _candidate(candidates[0])
+    found: list[tuple[int, Sequence[owners.Candidate]]] = []
+    for entry in said.providers:
+        cardinality, candidates = entry.cardinality, entry.candidates
+        if cardinality not in _CARDINALITIES:
+            raise _broken("a cardinality must be known")
+        seam = _label("a seam", entry.seam)
+        for candidate in candidates:
+            if candidate.seam != seam:
+                raise _broken("a candidate's seam must be its entry's")
+        if seam == MEMORY_SEAM:
+            found.append((cardinality, candidates))
+    match found:
+        case [(owners.CARDINALITY_EXCLUSIVE, [chosen])]:
+            return _candidate(chosen)
+    raise ProviderSelectionInvalidError(
+        "the run must select exactly one exclusive provider for Memory"
+    )
 
 
 def _candidate(said: owners.Candidate) -> Candidate:
-    if not is_identifier(said.provider_id):
+    provider_id, version = said.provider_id, said.adapter_version
+    if not is_identifier(provider_id):
         raise _broken("provider_id must be an identifier")
-    if _VERSION.match(said.adapter_version) is None:
+    if _VERSION.match(version) is None:
         raise _broken("adapter_version must be x.y.z")
-    if said.options_schema_version < 1:
-        raise _broken("options_schema_version must be at least 1")
-    if not is_label(said.options_revision):
-        raise _broken("options_revision must be 1-256 printable characters")
-    if not is_label(said.hosting):
-        raise _broken("hosting must be 1-256 printable characters")
     if said.HasField("layer"):
         raise _broken("an exclusive candidate has no layer")
     advertised = _capabilities(said.advertised_capabilities)
@@ -174,12 +166,12 @@ def _candidate(said: owners.Candidate) -> Candidate:
     if not required <= advertised:
         raise _broken("required_capabilities must be advertised")
     return Candidate(
-        seam=said.seam,
-        provider_id=said.provider_id,
-        adapter_version=said.adapter_version,
-        options_schema_version=said.options_schema_version,
-        options_revision=said.options_revision,
-        hosting=said.hosting,
+        seam=MEMORY_SEAM,
+        provider_id=provider_id,
+        adapter_version=version,
+        options_schema_version=_revision("options_schema_version", said.options_schema_version),
+        options_revision=_label("options_revision", said.options_revision),
+        hosting=_label("hosting", said.hosting),
         advertised=advertised,
         required=required,
     )

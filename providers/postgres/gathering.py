@@ -71,6 +71,32 @@ class _Wish:
             self.task.cancel()
 
 
+class _Alarm:
+    """Ends the waits whose time is over while their statement is under way: one timer for all."""
+
+    def __init__(self, wishes: Sequence[_Wish]) -> None:
+        """Set it for the first of them."""
+        self._loop = asyncio.get_running_loop()
+        self._wishes = wishes
+        self._timer = self._next()
+
+    def stop(self) -> None:
+        """End it."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _next(self) -> asyncio.TimerHandle | None:
+        waiting = [each.until for each in self._wishes if not each.found.done()]
+        return self._loop.call_at(min(waiting), self._ring) if waiting else None
+
+    def _ring(self) -> None:
+        now = self._loop.time()
+        for wish in self._wishes:
+            if wish.until <= now:
+                wish.give(TimeoutError())
+        self._timer = self._next()
+
+
 class HeadReader:
     """Reads heads, each for one call."""
 
@@ -92,7 +118,6 @@ class HeadReader:
         if not self._wishes:
             loop.call_soon(self._send, context=Context())
         self._wishes.append(wish)
-        timer = loop.call_at(wish.until, wish.give, TimeoutError())
         try:
             found = await wish.found
             if isinstance(found, Exception):
@@ -100,8 +125,6 @@ class HeadReader:
         except BaseException:
             wish.leave()
             raise
-        finally:
-            timer.cancel()
         return self._loaded(*found)
 
     def _send(self) -> None:
@@ -117,11 +140,14 @@ class HeadReader:
         left = max(each.until for each in wishes) - asyncio.get_running_loop().time()
         failed: Exception | None = None
         rows: list[_Row] = []
+        alarm = _Alarm(wishes)
         try:
             work = partial(fetch, requests=[each.request for each in wishes])
             rows = await self._connections.run(work, timeout=left)
         except Exception as error:  # noqa: BLE001 - told to each of those who wait
             failed = error
+        finally:
+            alarm.stop()
         marker, heads = rows[0] if rows else None, {row[0]: row for row in rows}
         for number, wish in enumerate(wishes, start=1):
             wish.give(failed or (marker, heads.get(number)))

@@ -87,9 +87,12 @@ async def test_what_is_not_there_is_left_out(
 async def test_one_that_leaves_takes_nobody_along(
     provider: PostgresMemoryProvider, admin: asyncpg.Connection, stored: Stored
 ) -> None:
-    """One is cancelled at once, one while it waits, one is late: the others get their records."""
+    """One is cancelled at once, one while it waits, two are late: the others get their records."""
     await admin.execute(LOCK)
-    late = asyncio.create_task(provider.load(wanted(PROJECTS[0]), timeout=0.1))
+    late, later = (
+        asyncio.create_task(provider.load(wanted(PROJECTS[0]), timeout=seconds))
+        for seconds in (0.1, 0.3)
+    )
     calls = [
         asyncio.create_task(provider.load(wanted(each), timeout=SECONDS)) for each in PROJECTS[1:5]
     ]
@@ -97,6 +100,9 @@ async def test_one_that_leaves_takes_nobody_along(
     calls[0].cancel()
     with pytest.raises(ProviderTimeoutError):
         await late
+    assert not later.done()
+    with pytest.raises(ProviderTimeoutError):
+        await later
     calls[1].cancel()
     await asyncio.wait(calls[:2])
     assert [each.done() for each in calls] == [True, True, False, False]
