@@ -13,6 +13,7 @@ from tests.mutants.postgres import MUTANTS as POSTGRES
 from tests.mutants.recall import MUTANTS as RECALL
 from tests.mutants.redis import MUTANTS as REDIS
 from tests.mutants.retrieval import MUTANTS as RETRIEVAL
+from tests.mutants.streams import MUTANTS as STREAMS
 
 CHECKS = "tests/unit/authority/test_checks.py"
 ORDER = "tests/unit/services/test_access.py"
@@ -288,4 +289,5 @@ MUTANTS = (
     *COSMOS,
     *EMBEDDINGS,
     *REDIS,
+    *STREAMS,
 )
