@@ -7,9 +7,9 @@ from collections.abc import Awaitable
 from typing import TypeAlias, TypeVar
 
 import grpc
-from google.protobuf.message import DecodeError
 from grpc import aio
 
+from broker.authority.decoding import decoded
 from broker.authority.streams import Metadata, OwnerStreams, shown
 from broker.domain.call import Call, ProjectScope, RunScope
 from broker.domain.errors import (
@@ -31,13 +31,7 @@ _Request = TypeVar(
     owners.GetProjectAuthorityRequest,
     owners.GetCallerAuthorityRequest,
 )
-_Response = TypeVar(
-    "_Response",
-    owners.GetRunAuthorityResponse,
-    owners.StreamRunAuthorityResponse,
-    owners.GetProjectAuthorityResponse,
-    owners.GetCallerAuthorityResponse,
-)
+T = TypeVar("T")
 _Method: TypeAlias = "aio.UnaryUnaryMultiCallable[_Request, bytes]"
 
 _PROJECT_UNKNOWN = frozenset({grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.NOT_FOUND})
@@ -110,7 +104,7 @@ class OwnerClient:
             return await self._streamed(self._streams, call, scope, permission)
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
         outcome = await self._ask(self._run_authority, request, call, permission)
-        return _decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
+        return decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def project_authority(
         self, call: Call, scope: ProjectScope, permission: str
@@ -127,7 +121,7 @@ class OwnerClient:
         )
         outcome = await self._ask(self._project_authority, request, call, permission)
         bytes_max = ANSWER_BYTES_MAX + RUN_BYTES_MAX * len(scope.run_ids)
-        return _decoded(outcome, owners.GetProjectAuthorityResponse, bytes_max)
+        return decoded(outcome, owners.GetProjectAuthorityResponse, bytes_max)
 
     async def caller_authority(
         self, call: Call, permission: str
@@ -139,7 +133,7 @@ class OwnerClient:
         """
         request = owners.GetCallerAuthorityRequest()
         outcome = await self._ask(self._caller_authority, request, call, permission)
-        return _decoded(outcome, owners.GetCallerAuthorityResponse, ANSWER_BYTES_MAX)
+        return decoded(outcome, owners.GetCallerAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
         """Close the channel; calls in flight fail as unavailable."""
@@ -155,8 +149,7 @@ class OwnerClient:
         )
         seconds = self._seconds(call)
         outcome = await _in_time(streams.ask(call.caller, question), seconds)
-        answer = _taken(outcome, call, permission)
-        return _decoded(answer, owners.StreamRunAuthorityResponse, ANSWER_BYTES_MAX).authority
+        return _taken(outcome, call, permission)
 
     async def _ask(
         self, method: _Method[_Request], request: _Request, call: Call, permission: str
@@ -178,7 +171,7 @@ async def _single(
     return answer
 
 
-async def _outcome(asking: Awaitable[bytes | None]) -> bytes | grpc.StatusCode:
+async def _outcome(asking: Awaitable[T | None]) -> T | grpc.StatusCode:
     # Statuses are handed back, not chained: the owner's text could repeat the token.
     try:
         answer = await asking
@@ -192,7 +185,7 @@ async def _outcome(asking: Awaitable[bytes | None]) -> bytes | grpc.StatusCode:
     return grpc.StatusCode.UNAVAILABLE if answer is None else answer
 
 
-async def _in_time(asking: Awaitable[bytes | None], seconds: float) -> bytes | grpc.StatusCode:
+async def _in_time(asking: Awaitable[T | None], seconds: float) -> T | grpc.StatusCode:
     """Return the outcome of what has no time limit of its own."""
     try:
         async with asyncio.timeout(seconds):
@@ -201,7 +194,7 @@ async def _in_time(asking: Awaitable[bytes | None], seconds: float) -> bytes | g
         return grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-def _taken(outcome: bytes | grpc.StatusCode, call: Call, permission: str) -> bytes:
+def _taken(outcome: T | grpc.StatusCode, call: Call, permission: str) -> T:
     if isinstance(outcome, grpc.StatusCode):
         raise _refusal(outcome, call, permission)
     return outcome
@@ -231,12 +224,3 @@ def _refusal(status: grpc.StatusCode, call: Call, permission: str) -> BrokerErro
     if status is grpc.StatusCode.DEADLINE_EXCEEDED and call.remaining() <= _TIMER_SLACK_S:
         return DeadlineExceededError(outcome_unknown=call.commit_sent)
     return AuthorityUnavailableError("the owner of projects cannot be asked now; try again")
-
-
-def _decoded(answer: bytes, form: type[_Response], bytes_max: int) -> _Response:
-    try:
-        if len(answer) <= bytes_max:
-            return form.FromString(answer)
-    except DecodeError:
-        pass  # not chained: its text could repeat the answer
-    raise AuthorityResponseInvalidError("the owner's answer is too large or undecodable")

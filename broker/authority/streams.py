@@ -2,7 +2,8 @@
 
 To open one costs what an RPC does; a question on an open one costs a third of that (ADR 0035).
 Nothing of an answer stays here: each question is answered for itself. A stream ends when a question
-on it is given up or is not answered, so that no answer meets another question.
+on it is given up or not answered well, and answers say which question they are for: none meets
+another.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from grpc import aio
 
+from broker.authority.decoding import decoded
 from broker.domain.call import Caller
+from broker.domain.errors import AuthorityResponseInvalidError
+from broker.outbound import ANSWER_BYTES_MAX
 from broker.owners.v1 import projects_config_service_pb2 as owners
 
 IDLE_MAX: Final = 32
@@ -34,18 +38,32 @@ _RPC: TypeAlias = "aio.StreamStreamCall[owners.StreamRunAuthorityRequest, bytes]
 
 @dataclass(slots=True)
 class _Stream:
-    """One open stream, and when it was opened and last answered, by the event loop's clock."""
+    """One open stream.
+
+    ``opened`` and ``answered``, the last time, are times of the event loop's clock; ``asked`` is
+    how many questions there were.
+    """
 
     rpc: _RPC
     opened: float
-    answered: float = field(init=False, default=0.0)
+    answered: float = 0.0
+    asked: int = 0
 
-    async def ask(self, question: owners.StreamRunAuthorityRequest) -> bytes | None:
+    async def ask(
+        self, question: owners.StreamRunAuthorityRequest
+    ) -> owners.GetRunAuthorityResponse | None:
         """Return the answer; None where the owner ended the stream in peace before it."""
+        self.asked += 1
+        question.number = self.asked
         with suppress(asyncio.InvalidStateError):  # it ended just now: reading tells how
             await self.rpc.write(question)
-        answer = await self.rpc.read()
-        return answer if isinstance(answer, bytes) else None
+        said = await self.rpc.read()
+        if not isinstance(said, bytes):
+            return None
+        answer = decoded(said, owners.StreamRunAuthorityResponse, ANSWER_BYTES_MAX)
+        if answer.number != question.number:
+            raise AuthorityResponseInvalidError("the owner answered another question")
+        return answer.authority
 
 
 class OwnerStreams:
@@ -59,12 +77,16 @@ class OwnerStreams:
         self._waiting = 0
         self._sweep: asyncio.TimerHandle | None = None
 
-    async def ask(self, caller: Caller, question: owners.StreamRunAuthorityRequest) -> bytes | None:
-        """Return the answer to one question, as it came; None where the owner gave none.
+    async def ask(
+        self, caller: Caller, question: owners.StreamRunAuthorityRequest
+    ) -> owners.GetRunAuthorityResponse | None:
+        """Return the answer to one question; None where the owner gave none.
 
         A stream that the owner ended in peace before it answered is followed by another.
 
         Raises:
+            AuthorityResponseInvalidError: larger than 256 KiB, undecodable, or the answer to
+                another question. Not retryable.
             grpc.aio.AioRpcError: the owner ended the stream with this status.
             asyncio.CancelledError: the question is given up, or the channel was closed.
         """
@@ -87,7 +109,7 @@ class OwnerStreams:
 
     async def _asked(
         self, who: Metadata, stream: _Stream, question: owners.StreamRunAuthorityRequest
-    ) -> bytes | None:
+    ) -> owners.GetRunAuthorityResponse | None:
         answer = None
         try:
             answer = await stream.ask(question)

@@ -21,6 +21,13 @@ MUTANTS = (
         tests=(f"{STREAMS}::test_a_stream_carries_one_question_at_a_time",),
     ),
     Mutant(
+        name="an answer to the question before counts for the next",
+        file=FILE,
+        right="        if answer.number != question.number:\n",
+        wrong="        if answer.number < 1:\n",
+        tests=(f"{STREAMS}::test_an_answer_too_many_is_malformed",),
+    ),
+    Mutant(
         name="a stream that ended while it waited is asked",
         file=FILE,
         right="            if not stream.rpc.done():\n",

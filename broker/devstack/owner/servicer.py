@@ -67,7 +67,7 @@ class ProjectsConfigServicer(pb_grpc.ProjectsConfigServiceServicer):
             given = self._give("StreamRunAuthority", context, answer, None)
             if given is None:
                 return
-            yield pb.StreamRunAuthorityResponse(authority=given)
+            yield pb.StreamRunAuthorityResponse(authority=given, number=request.number)
 
     async def GetProjectAuthority(
         self, request: pb.GetProjectAuthorityRequest, context: Context

@@ -188,22 +188,26 @@ class StreamRunAuthorityRequest(_message.Message):
     PROJECT_ID_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     project_id: _builtins.str
     """REQUIRED. The project. 1-256 ASCII letters, digits, `. _ : -`."""
     run_id: _builtins.str
     """REQUIRED. The run inside the project. 1-256 ASCII letters, digits, `. _ : -`."""
     request_id: _builtins.str
     """REQUIRED. The id of the broker's call that asks."""
+    number: _builtins.int
+    """REQUIRED. >= 1. The number of the question in its stream."""
     def __init__(
         self,
         *,
         project_id: _builtins.str = ...,
         run_id: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["project_id", b"project_id", "request_id", b"request_id", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "project_id", b"project_id", "request_id", b"request_id", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -216,6 +220,9 @@ class StreamRunAuthorityResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AUTHORITY_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """REQUIRED. The number of the question. With another the answer is malformed, and the stream ends."""
     @_builtins.property
     def authority(self) -> Global___GetRunAuthorityResponse:
         """REQUIRED. What GetRunAuthority would answer now."""
@@ -224,10 +231,11 @@ class StreamRunAuthorityResponse(_message.Message):
         self,
         *,
         authority: Global___GetRunAuthorityResponse | None = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "number", b"number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

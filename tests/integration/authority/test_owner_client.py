@@ -177,7 +177,7 @@ async def test_largest_answer_passes(
     owner: ScriptedOwner, authority: OwnerAuthority, streams: bool
 ) -> None:
     """004-13: 256 KiB exactly, and fields that are not known are ignored."""
-    around = 4 if streams else 0  # the tag and the length of the field that holds it
+    around = 6 if streams else 0  # the tag and the length of its field, and the number
     owner.script = gives(padded(ANSWER_BYTES_MAX - around))
     await authority.check(call_of(), SCOPE, KNOWLEDGE)
 

@@ -11,7 +11,11 @@ from broker.authority import streams as module
 from broker.authority.checks import OwnerAuthority
 from broker.domain.authority import KNOWLEDGE, Authorized
 from broker.domain.call import Caller
-from broker.domain.errors import AuthorityUnavailableError, PermissionMissingError
+from broker.domain.errors import (
+    AuthorityResponseInvalidError,
+    AuthorityUnavailableError,
+    PermissionMissingError,
+)
 from tests.fixtures.owner_answers import SCOPE, answer, caller
 from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, hangs, leaves
 from tests.integration.authority.conftest import call_of, refused
@@ -121,6 +125,20 @@ async def test_an_answer_never_meets_another_question(
     held.set()
     assert (await checked(authority)).membership_revision == 1
     await comes(lambda: owner.open == 1)
+    assert owner.opened == 2
+
+
+async def test_an_answer_too_many_is_malformed(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-01, 004-13: it is of the question before, whose rights may have changed since."""
+    owner.again = 1
+    await checked(authority)
+    owner.again = 0
+    assert type(await refused(authority)) is AuthorityResponseInvalidError
+    await comes(lambda: owner.open == 0)
+    owner.script = numbered()
+    assert (await checked(authority)).membership_revision == 1
     assert owner.opened == 2
 
 
