@@ -1,4 +1,4 @@
-"""Makes frozen values as quickly as others: heads are read by the hundred."""
+"""Makes frozen values as quickly as others: heads are read by the hundred, or in each call."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, field, fields, make_dataclass
@@ -36,6 +36,8 @@ def maker(kind: type[Value]) -> Callable[..., Value]:
 
 
 def _unset(given: "Field[Any]") -> Any:
+    if given.default_factory is not MISSING:
+        return field(default_factory=given.default_factory)
     return field() if given.default is MISSING else field(default=given.default)
 
 

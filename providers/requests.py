@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import isnan
+from typing import Final
 
 from providers.capabilities import Capability
+from providers.making import maker
 from providers.model import (
     IdempotencyReceipt,
     Kind,
@@ -98,6 +100,11 @@ class Loaded:
     graph: int = 0
     transfer: int = 0
     stream: int = 0
+
+
+new_load_request: Final = maker(LoadRequest)
+new_loaded: Final = maker(Loaded)
+"""As the classes themselves, and quicker: each read of a head makes both."""
 
 
 # -------------------- commit

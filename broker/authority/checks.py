@@ -37,6 +37,7 @@ from broker.domain.errors import (
 )
 from broker.domain.pace import Pace
 from broker.owners.v1 import projects_config_service_pb2 as owners
+from providers.making import maker
 
 RUNS_MAX: Final = 500
 """How many runs one question may name."""
@@ -44,6 +45,7 @@ RUNS_MAX: Final = 500
 QUESTIONS_MAX: Final = 4
 """How many questions of one call may be open at the same time."""
 
+_authorized: Final = maker(Authorized)
 _Selections = Mapping[str, RunSelection | BrokerError]
 _Answer = owners.GetRunAuthorityResponse | owners.GetProjectAuthorityResponse
 
@@ -252,7 +254,7 @@ def _judged(
         selection = read_selection(answer, context.tenant_id, scope)
     else:
         selection = RunSelectionNotFoundError("the call names no run")
-    return Authorized(
+    return _authorized(
         call=call,
         scope=scope,
         tenant_id=context.tenant_id,

@@ -46,7 +46,7 @@ from providers.model import (
     Revision,
     RevisionRef,
 )
-from providers.requests import Loaded, LoadRequest, RevisionsRequest
+from providers.requests import Loaded, LoadRequest, RevisionsRequest, new_load_request
 
 LIST_REVISIONS: Final = "ListRevisions"
 
@@ -66,7 +66,7 @@ class RecordReads:
         check_identifier(violations, "record_id", request.record_id)
         refuse_if_any(violations)
         access = await self._access.enter(authorized, Capability.READ)
-        wanted = LoadRequest(project=access.project, record_ids=(request.record_id,))
+        wanted = new_load_request(project=access.project, record_ids=(request.record_id,))
         loaded = await self._access.read(access, partial(_load, request=wanted))
         record = visible(loaded.heads.get(request.record_id), request.scope.agent_id)
         return Read(request.scope.project_id, record)

@@ -19,7 +19,7 @@ from providers.postgres.connections import Connection, Connections
 from providers.postgres.reader import all_findable
 from providers.postgres.rows import to_record
 from providers.postgres.statements import HEADS
-from providers.requests import Loaded, LoadRequest
+from providers.requests import Loaded, LoadRequest, new_loaded
 
 MOST: Final = 8
 """How many reads one statement carries at most: each may find a record of the largest size.
@@ -159,7 +159,7 @@ class HeadReader:
         if head is None:
             return Loaded()
         record = to_record(head[_COLUMNS:], head[3])
-        return Loaded(heads={record.current.record_id: record})
+        return new_loaded(heads={record.current.record_id: record})
 
 
 async def fetch(link: Connection, *, requests: Sequence[LoadRequest]) -> list[_Row]:

@@ -8,6 +8,7 @@ import pytest
 from providers.conformance import specimens
 from providers.making import maker, new_content, new_facet, new_revision
 from providers.model import MemoryFacet, OriginTier, ProjectKey
+from providers.requests import Loaded, new_loaded
 
 FACET = MemoryFacet(subject="tea", origin_tier=OriginTier.AGENT, corroboration=3)
 REVISION = specimens.memory("r1", facet=FACET).current
@@ -35,7 +36,10 @@ def test_what_is_made_is_the_same(make: Any, value: Any) -> None:
 
 
 def test_defaults_are_those_of_the_class() -> None:
-    """What is not given is absent."""
+    """What is not given is absent; what is made for each is of each alone."""
+    empty = new_loaded()
+    assert empty == Loaded()
+    assert empty.heads is not new_loaded().heads
     assert new_facet() == MemoryFacet()
     assert new_facet(subject="tea") == MemoryFacet(subject="tea")
 
