@@ -29,7 +29,7 @@ IDLE_S: Final = 5.0
 """For how long one waits, at least; at most it is twice that."""
 
 LIFE_S: Final = 60.0
-"""For how long a stream is asked, so that connections and owners can change."""
+"""For how long a stream is given questions, so that connections and owners can change."""
 
 Metadata: TypeAlias = tuple[tuple[str, str], ...]
 Method: TypeAlias = "aio.StreamStreamMultiCallable[owners.StreamRunAuthorityRequest, bytes]"
@@ -125,16 +125,18 @@ class OwnerStreams:
         while streams:
             self._waiting -= 1
             stream = streams.pop()
-            if not stream.rpc.done():
+            if stream.rpc.done():
+                continue
+            if self._loop.time() - stream.opened <= LIFE_S:
                 return stream
+            stream.rpc.cancel()
         return None
 
     def _put(self, who: Metadata, stream: _Stream) -> None:
-        now = self._loop.time()
-        if self._waiting >= IDLE_MAX or now - stream.opened > LIFE_S:
+        if self._waiting >= IDLE_MAX:
             stream.rpc.cancel()
             return
-        stream.answered = now
+        stream.answered = self._loop.time()
         self._idle[who].append(stream)
         self._waiting += 1
         if self._sweep is None:

@@ -30,8 +30,8 @@ MUTANTS = (
     Mutant(
         name="a stream that ended while it waited is asked",
         file=FILE,
-        right="            if not stream.rpc.done():\n",
-        wrong="            if stream.rpc is not None:\n",
+        right="            if stream.rpc.done():\n",
+        wrong="            if stream.rpc is None:\n",
         tests=(f"{STREAMS}::test_owner_that_began_anew",),
     ),
 )

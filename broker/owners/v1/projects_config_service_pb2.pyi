@@ -194,9 +194,9 @@ class StreamRunAuthorityRequest(_message.Message):
     run_id: _builtins.str
     """REQUIRED. The run inside the project. 1-256 ASCII letters, digits, `. _ : -`."""
     request_id: _builtins.str
-    """REQUIRED. The id of the broker's call that asks."""
+    """REQUIRED. The id of the broker's call that asks, as `x-request-id` of other methods."""
     number: _builtins.int
-    """REQUIRED. >= 1. The number of the question in its stream."""
+    """REQUIRED. The number of the question in its stream: 1, 2, 3 and so on. To be repeated in the answer."""
     def __init__(
         self,
         *,

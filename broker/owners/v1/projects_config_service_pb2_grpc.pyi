@@ -30,13 +30,15 @@ class ProjectsConfigServiceStub:
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
-    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call; in a stream each question brings it. It is
+    for logs alone: both checks of a call carry the same, and callers may choose it. An answer is at most 256 KiB, and
+    4 KiB more for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own
+    caller, and asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
-    other status, and an answer with a field that breaks its rule, counts as malformed.
+    project); and, of which the broker tells its caller that a retry may help, UNAVAILABLE, RESOURCE_EXHAUSTED,
+    DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN. Any other status, and an answer with a field that breaks its rule,
+    counts as malformed.
     """
 
     @_typing.overload
@@ -48,16 +50,27 @@ class ProjectsConfigServiceStub:
     It never fails because the run is absent or because ReadRunSelection is missing: `selection` is then unset.
     """
     StreamRunAuthority: _grpc.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]
-    """Answers the same question many times, for one caller, at a third of the cost. Optional: where its setting
-    `owner.streams` says so, the broker calls it in place of GetRunAuthority.
+    """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
+    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
+    every replica has the method: UNIMPLEMENTED counts as malformed.
 
-    `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
-    question brings its own. Judge each when it comes, the token and its expiry included: an answer to an earlier
-    question counts for nothing. To refuse a question, end the stream with the status that GetRunAuthority would have.
-    To leave, end it with OK: a question that it did not answer is asked again on another.
+    Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
+    names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
+    nothing, and a check when the RPC begins is not enough.
 
-    The broker asks the next question of a stream after the answer to the last. It cancels the stream of a question
-    that takes too long. At most 32 streams of a process wait for a question, each at most 10 s; one is left after 60 s.
+    Answers: one for each question, none unasked. The next question comes after the answer to the last. To refuse one,
+    end the stream with the status that GetRunAuthority would have: it says nothing about the caller's other streams.
+    An absent run is no refusal: `selection` is then unset.
+
+    Time: the stream has no deadline. A question has the time of an RPC; when it is over, the stream is cancelled.
+    Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
+
+    Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
+    that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
+    UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+
+    Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
+    that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.
     """
     GetProjectAuthority: _grpc.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetProjectAuthorityRequest, _projects_config_service_pb2.GetProjectAuthorityResponse]
     """Returns the caller's authority on a project and the selections of up to 500 of its runs, absent ones explicit."""
@@ -69,13 +82,15 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
-    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call; in a stream each question brings it. It is
+    for logs alone: both checks of a call carry the same, and callers may choose it. An answer is at most 256 KiB, and
+    4 KiB more for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own
+    caller, and asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
-    other status, and an answer with a field that breaks its rule, counts as malformed.
+    project); and, of which the broker tells its caller that a retry may help, UNAVAILABLE, RESOURCE_EXHAUSTED,
+    DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN. Any other status, and an answer with a field that breaks its rule,
+    counts as malformed.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -84,16 +99,27 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     It never fails because the run is absent or because ReadRunSelection is missing: `selection` is then unset.
     """
     StreamRunAuthority: _aio.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]  # type: ignore[assignment]
-    """Answers the same question many times, for one caller, at a third of the cost. Optional: where its setting
-    `owner.streams` says so, the broker calls it in place of GetRunAuthority.
+    """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
+    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
+    every replica has the method: UNIMPLEMENTED counts as malformed.
 
-    `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
-    question brings its own. Judge each when it comes, the token and its expiry included: an answer to an earlier
-    question counts for nothing. To refuse a question, end the stream with the status that GetRunAuthority would have.
-    To leave, end it with OK: a question that it did not answer is asked again on another.
+    Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
+    names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
+    nothing, and a check when the RPC begins is not enough.
 
-    The broker asks the next question of a stream after the answer to the last. It cancels the stream of a question
-    that takes too long. At most 32 streams of a process wait for a question, each at most 10 s; one is left after 60 s.
+    Answers: one for each question, none unasked. The next question comes after the answer to the last. To refuse one,
+    end the stream with the status that GetRunAuthority would have: it says nothing about the caller's other streams.
+    An absent run is no refusal: `selection` is then unset.
+
+    Time: the stream has no deadline. A question has the time of an RPC; when it is over, the stream is cancelled.
+    Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
+
+    Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
+    that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
+    UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+
+    Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
+    that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.
     """
     GetProjectAuthority: _aio.UnaryUnaryMultiCallable[_projects_config_service_pb2.GetProjectAuthorityRequest, _projects_config_service_pb2.GetProjectAuthorityResponse]  # type: ignore[assignment]
     """Returns the caller's authority on a project and the selections of up to 500 of its runs, absent ones explicit."""
@@ -104,13 +130,15 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
     """The owner of projects, memberships, roles and accepted run selections.
 
     Every call carries one caller's own bearer token in `authorization` and, where the caller sent it, `x-tenant`. Both
-    are forwarded unchanged. `x-request-id` is the id of the broker's call. An answer is at most 256 KiB, and 4 KiB more
-    for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own caller, and
-    asks at most 4 questions of one call at the same time.
+    are forwarded unchanged. `x-request-id` is the id of the broker's call; in a stream each question brings it. It is
+    for logs alone: both checks of a call carry the same, and callers may choose it. An answer is at most 256 KiB, and
+    4 KiB more for each run that GetProjectAuthority names. The broker waits 2 s by default, never longer than its own
+    caller, and asks at most 4 questions of one call at the same time.
 
     Expected errors: UNAUTHENTICATED (the token is refused), PERMISSION_DENIED or NOT_FOUND (the caller does not know the
-    project), UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN (a retry may help). Any
-    other status, and an answer with a field that breaks its rule, counts as malformed.
+    project); and, of which the broker tells its caller that a retry may help, UNAVAILABLE, RESOURCE_EXHAUSTED,
+    DEADLINE_EXCEEDED, CANCELLED, INTERNAL and UNKNOWN. Any other status, and an answer with a field that breaks its rule,
+    counts as malformed.
     """
 
     @_abc_1.abstractmethod
@@ -129,16 +157,27 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_projects_config_service_pb2.StreamRunAuthorityRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_projects_config_service_pb2.StreamRunAuthorityResponse], _abc.AsyncIterator[_projects_config_service_pb2.StreamRunAuthorityResponse]]:
-        """Answers the same question many times, for one caller, at a third of the cost. Optional: where its setting
-        `owner.streams` says so, the broker calls it in place of GetRunAuthority.
+        """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
+        Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
+        every replica has the method: UNIMPLEMENTED counts as malformed.
 
-        `authorization` and `x-tenant` of the stream hold for each of its questions. `x-request-id` is not sent: each
-        question brings its own. Judge each when it comes, the token and its expiry included: an answer to an earlier
-        question counts for nothing. To refuse a question, end the stream with the status that GetRunAuthority would have.
-        To leave, end it with OK: a question that it did not answer is asked again on another.
+        Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
+        names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
+        nothing, and a check when the RPC begins is not enough.
 
-        The broker asks the next question of a stream after the answer to the last. It cancels the stream of a question
-        that takes too long. At most 32 streams of a process wait for a question, each at most 10 s; one is left after 60 s.
+        Answers: one for each question, none unasked. The next question comes after the answer to the last. To refuse one,
+        end the stream with the status that GetRunAuthority would have: it says nothing about the caller's other streams.
+        An absent run is no refusal: `selection` is then unset.
+
+        Time: the stream has no deadline. A question has the time of an RPC; when it is over, the stream is cancelled.
+        Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
+
+        Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
+        that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
+        UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+
+        Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
+        that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.
         """
 
     @_abc_1.abstractmethod
