@@ -58,7 +58,8 @@ class OwnerClient:
     """The Projects & Config owner, reached with each caller's own token (004-02).
 
     One channel serves all calls at the same time. With ``streams``, questions about one run go by
-    StreamRunAuthority. Construct it inside a running event loop and close it there.
+    StreamRunAuthority; one that no stream took goes by GetRunAuthority, in the time that is left.
+    Construct it inside a running event loop and close it there.
 
     Raises:
         OSError: a certificate file cannot be read.
@@ -66,6 +67,7 @@ class OwnerClient:
 
     def __init__(self, settings: PeerSettings, *, streams: bool = False) -> None:
         self._timeout_s = settings.timeout_s
+        self._loop = asyncio.get_running_loop()
         self._channel = open_channel(settings)
         self._streams = _streams(self._channel) if streams else None
         self._run_authority: _Method[owners.GetRunAuthorityRequest] = self._channel.unary_unary(
@@ -100,10 +102,15 @@ class OwnerClient:
             AuthorityUnavailableError: unreachable, too slow or overloaded. Retryable.
             DeadlineExceededError: the call's own time ran out.
         """
+        seconds = self._seconds(call)
         if self._streams is not None:
-            return await self._streamed(self._streams, call, scope, permission)
+            began = self._loop.time()
+            answer = await _streamed(self._streams, call, scope, permission, seconds)
+            if answer is not None:
+                return answer
+            seconds -= self._loop.time() - began
         request = owners.GetRunAuthorityRequest(project_id=scope.project_id, run_id=scope.run_id)
-        outcome = await self._ask(self._run_authority, request, call, permission)
+        outcome = await _ask(self._run_authority, request, call, permission, seconds)
         return decoded(outcome, owners.GetRunAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def project_authority(
@@ -119,7 +126,8 @@ class OwnerClient:
         request = owners.GetProjectAuthorityRequest(
             project_id=scope.project_id, run_ids=scope.run_ids
         )
-        outcome = await self._ask(self._project_authority, request, call, permission)
+        seconds = self._seconds(call)
+        outcome = await _ask(self._project_authority, request, call, permission, seconds)
         bytes_max = ANSWER_BYTES_MAX + RUN_BYTES_MAX * len(scope.run_ids)
         return decoded(outcome, owners.GetProjectAuthorityResponse, bytes_max)
 
@@ -132,7 +140,8 @@ class OwnerClient:
             What ``run_authority`` raises.
         """
         request = owners.GetCallerAuthorityRequest()
-        outcome = await self._ask(self._caller_authority, request, call, permission)
+        seconds = self._seconds(call)
+        outcome = await _ask(self._caller_authority, request, call, permission, seconds)
         return decoded(outcome, owners.GetCallerAuthorityResponse, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
@@ -141,27 +150,34 @@ class OwnerClient:
             self._streams.close()
         await self._channel.close()
 
-    async def _streamed(
-        self, streams: OwnerStreams, call: Call, scope: RunScope, permission: str
-    ) -> owners.GetRunAuthorityResponse:
-        question = owners.StreamRunAuthorityRequest(
-            project_id=scope.project_id, run_id=scope.run_id, request_id=call.request_id
-        )
-        seconds = self._seconds(call)
-        outcome = await _in_time(streams.ask(call.caller, question), seconds)
-        return _taken(outcome, call, permission)
-
-    async def _ask(
-        self, method: _Method[_Request], request: _Request, call: Call, permission: str
-    ) -> bytes:
-        asking = _single(method, request, self._seconds(call), _metadata(call))
-        return _taken(await _outcome(asking), call, permission)
-
     def _seconds(self, call: Call) -> float:
         left = call.remaining()
         if left <= 0.0:
             raise DeadlineExceededError(outcome_unknown=call.commit_sent)
         return min(self._timeout_s, left)
+
+
+async def _streamed(
+    streams: OwnerStreams, call: Call, scope: RunScope, permission: str, seconds: float
+) -> owners.GetRunAuthorityResponse | None:
+    """Return the answer of a stream; None where none took the question."""
+    question = owners.StreamRunAuthorityRequest(
+        project_id=scope.project_id, run_id=scope.run_id, request_id=call.request_id
+    )
+    outcome: owners.GetRunAuthorityResponse | grpc.StatusCode | None
+    try:
+        async with asyncio.timeout(seconds):
+            outcome = await _outcome(streams.ask(call.caller, question))
+    except TimeoutError:
+        outcome = grpc.StatusCode.DEADLINE_EXCEEDED
+    return _taken(outcome, call, permission)
+
+
+async def _ask(
+    method: _Method[_Request], request: _Request, call: Call, permission: str, seconds: float
+) -> bytes:
+    asking = _single(method, request, seconds, _metadata(call))
+    return _taken(await _outcome(asking), call, permission)
 
 
 async def _single(
@@ -171,27 +187,22 @@ async def _single(
     return answer
 
 
-async def _outcome(asking: Awaitable[T | None]) -> T | grpc.StatusCode:
+async def _outcome(asking: Awaitable[T]) -> T | grpc.StatusCode:
     # Statuses are handed back, not chained: the owner's text could repeat the token.
     try:
-        answer = await asking
+        return await asking
     except aio.AioRpcError as error:
         return error.code()
     except (aio.UsageError, asyncio.CancelledError):
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if _given_up():
             raise
         return grpc.StatusCode.UNAVAILABLE  # the channel was closed
-    return grpc.StatusCode.UNAVAILABLE if answer is None else answer
 
 
-async def _in_time(asking: Awaitable[T | None], seconds: float) -> T | grpc.StatusCode:
-    """Return the outcome of what has no time limit of its own."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await _outcome(asking)
-    except TimeoutError:
-        return grpc.StatusCode.DEADLINE_EXCEEDED
+def _given_up() -> bool:
+    # A frame that held its task would keep the call, through the error's traceback.
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _taken(outcome: T | grpc.StatusCode, call: Call, permission: str) -> T:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -52,11 +51,13 @@ class _Stream:
     async def ask(
         self, question: owners.StreamRunAuthorityRequest
     ) -> owners.GetRunAuthorityResponse | None:
-        """Return the answer; None where the owner ended the stream in peace before it."""
+        """Return the answer; None where the stream ended without one, and without a refusal."""
         self.asked += 1
         question.number = self.asked
-        with suppress(asyncio.InvalidStateError):  # it ended just now: reading tells how
+        try:
             await self.rpc.write(question)
+        except (asyncio.InvalidStateError, aio.AioRpcError):
+            return None  # it ended, and gRPC forgets with which status
         said = await self.rpc.read()
         if not isinstance(said, bytes):
             return None
@@ -75,14 +76,16 @@ class OwnerStreams:
         self._loop = asyncio.get_running_loop()
         self._idle: defaultdict[Metadata, list[_Stream]] = defaultdict(list)
         self._waiting = 0
+        self._closed = False
         self._sweep: asyncio.TimerHandle | None = None
 
     async def ask(
         self, caller: Caller, question: owners.StreamRunAuthorityRequest
     ) -> owners.GetRunAuthorityResponse | None:
-        """Return the answer to one question; None where the owner gave none.
+        """Return the answer to one question; None where no stream took it.
 
-        A stream that the owner ended in peace before it answered is followed by another.
+        A stream that waited, and ended in peace before it answered, is followed by another; a new
+        one is not.
 
         Raises:
             AuthorityResponseInvalidError: larger than 256 KiB, undecodable, or the answer to
@@ -99,13 +102,11 @@ class OwnerStreams:
         return await self._asked(who, stream, question)
 
     def close(self) -> None:
-        """End the streams that wait."""
+        """End the streams that wait; from now on none does."""
+        self._closed = True
+        self._end_waiting(answered_before=self._loop.time())
         if self._sweep is not None:
             self._sweep.cancel()
-        for streams in self._idle.values():
-            for stream in streams:
-                stream.rpc.cancel()
-        self._idle.clear()
 
     async def _asked(
         self, who: Metadata, stream: _Stream, question: owners.StreamRunAuthorityRequest
@@ -113,6 +114,10 @@ class OwnerStreams:
         answer = None
         try:
             answer = await stream.ask(question)
+        except asyncio.CancelledError:
+            if stream.asked == 1:  # it may have waited for a place that others keep
+                self._end_waiting(answered_before=self._loop.time())
+            raise
         finally:
             if answer is None:
                 stream.rpc.cancel()
@@ -133,26 +138,28 @@ class OwnerStreams:
         return None
 
     def _put(self, who: Metadata, stream: _Stream) -> None:
-        if self._waiting >= IDLE_MAX:
+        if self._closed or self._waiting >= IDLE_MAX:
             stream.rpc.cancel()
             return
         stream.answered = self._loop.time()
         self._idle[who].append(stream)
         self._waiting += 1
         if self._sweep is None:
-            self._sweep = self._loop.call_later(IDLE_S, self._end_idle)
+            self._sweep = self._loop.call_later(IDLE_S, self._on_sweep)
 
-    def _end_idle(self) -> None:
-        """End those that waited long enough, and forget their callers."""
-        limit = self._loop.time() - IDLE_S
+    def _on_sweep(self) -> None:
+        self._end_waiting(answered_before=self._loop.time() - IDLE_S)
+        self._sweep = self._loop.call_later(IDLE_S, self._on_sweep) if self._idle else None
+
+    def _end_waiting(self, *, answered_before: float) -> None:
+        """End those that wait since then or longer, and forget their callers."""
         for who, streams in list(self._idle.items()):
-            for stream in [each for each in streams if each.answered <= limit]:
+            for stream in [each for each in streams if each.answered <= answered_before]:
                 stream.rpc.cancel()
                 streams.remove(stream)
                 self._waiting -= 1
             if not streams:
                 del self._idle[who]
-        self._sweep = self._loop.call_later(IDLE_S, self._end_idle) if self._idle else None
 
 
 def shown(caller: Caller) -> Metadata:

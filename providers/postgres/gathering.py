@@ -146,6 +146,10 @@ class HeadReader:
             rows = await self._connections.run(work, timeout=left)
         except Exception as error:  # noqa: BLE001 - told to each of those who wait
             failed = error
+        except BaseException:  # whatever ended it, nobody is left waiting without a timer
+            for wish in wishes:
+                wish.give(TimeoutError())
+            raise
         finally:
             alarm.stop()
         marker, heads = rows[0] if rows else None, {row[0]: row for row in rows}

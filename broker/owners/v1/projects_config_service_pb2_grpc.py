@@ -93,8 +93,8 @@ class ProjectsConfigServiceServicer:
 
     def StreamRunAuthority(self, request_iterator, context):
         """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
-        Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
-        every replica has the method: UNIMPLEMENTED counts as malformed.
+        Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority, which is still
+        needed for questions that no stream took. Set it when every replica has the method: UNIMPLEMENTED counts as malformed.
 
         Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
         names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
@@ -108,8 +108,8 @@ class ProjectsConfigServiceServicer:
         Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
 
         Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
-        that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
-        UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+        that was not answered then goes to another stream, or by GetRunAuthority in the time that is left. Nothing has to be
+        done when a token expires: refuse the next question.
 
         Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
         that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.

@@ -51,8 +51,8 @@ class ProjectsConfigServiceStub:
     """
     StreamRunAuthority: _grpc.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]
     """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
-    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
-    every replica has the method: UNIMPLEMENTED counts as malformed.
+    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority, which is still
+    needed for questions that no stream took. Set it when every replica has the method: UNIMPLEMENTED counts as malformed.
 
     Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
     names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
@@ -66,8 +66,8 @@ class ProjectsConfigServiceStub:
     Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
 
     Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
-    that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
-    UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+    that was not answered then goes to another stream, or by GetRunAuthority in the time that is left. Nothing has to be
+    done when a token expires: refuse the next question.
 
     Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
     that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.
@@ -100,8 +100,8 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     """
     StreamRunAuthority: _aio.StreamStreamMultiCallable[_projects_config_service_pb2.StreamRunAuthorityRequest, _projects_config_service_pb2.StreamRunAuthorityResponse]  # type: ignore[assignment]
     """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
-    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
-    every replica has the method: UNIMPLEMENTED counts as malformed.
+    Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority, which is still
+    needed for questions that no stream took. Set it when every replica has the method: UNIMPLEMENTED counts as malformed.
 
     Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
     names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
@@ -115,8 +115,8 @@ class ProjectsConfigServiceAsyncStub(ProjectsConfigServiceStub):
     Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
 
     Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
-    that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
-    UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+    that was not answered then goes to another stream, or by GetRunAuthority in the time that is left. Nothing has to be
+    done when a token expires: refuse the next question.
 
     Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
     that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.
@@ -158,8 +158,8 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_projects_config_service_pb2.StreamRunAuthorityResponse], _abc.AsyncIterator[_projects_config_service_pb2.StreamRunAuthorityResponse]]:
         """Answers what GetRunAuthority answers, one question after the other, for one caller: at a third of an RPC's cost.
-        Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority. Set it when
-        every replica has the method: UNIMPLEMENTED counts as malformed.
+        Optional: where the broker's setting `owner.streams` is true it asks so in place of GetRunAuthority, which is still
+        needed for questions that no stream took. Set it when every replica has the method: UNIMPLEMENTED counts as malformed.
 
         Rights: `authorization` and `x-tenant` of the stream hold for all of its questions, whatever project and run each
         names. Judge each when it comes: rights, keys, revocation and the token's expiry. What was told before counts for
@@ -173,8 +173,8 @@ class ProjectsConfigServiceServicer(metaclass=_abc_1.ABCMeta):
         Cancelling is also how the broker leaves: after 60 s, after up to 10 s without a question, or when it stops.
 
         Leaving: end the stream with OK, whether a question waits or not, and take no new ones (GOAWAY) before. A question
-        that was not answered then goes to another stream; but a new one that answers nothing makes its question fail as
-        UNAVAILABLE does. Nothing has to be done when a token expires: refuse the next question.
+        that was not answered then goes to another stream, or by GetRunAuthority in the time that is left. Nothing has to be
+        done when a token expires: refuse the next question.
 
         Limits: a process of the broker keeps one connection, with at most 32 streams that wait for a question and 32 calls
         that ask. Allow 160 streams on it, of HTTP/2, so that single RPCs fit beside them.

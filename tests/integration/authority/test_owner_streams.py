@@ -1,6 +1,7 @@
 """Questions by streams: whose they are, and that no answer meets another question."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -9,16 +10,20 @@ import pytest
 
 from broker.authority import streams as module
 from broker.authority.checks import OwnerAuthority
+from broker.authority.client import OwnerClient
 from broker.domain.authority import KNOWLEDGE, Authorized
-from broker.domain.call import Caller
+from broker.domain.call import Call, Caller
 from broker.domain.errors import (
     AuthorityResponseInvalidError,
     AuthorityUnavailableError,
+    BrokerError,
     PermissionMissingError,
+    TokenRejectedByOwnerError,
 )
 from tests.fixtures.owner_answers import SCOPE, answer, caller
+from tests.fixtures.refusing_owner import refusing_owner
 from tests.fixtures.scripted_owner import Context, Script, ScriptedOwner, fails, hangs, leaves
-from tests.integration.authority.conftest import call_of, refused
+from tests.integration.authority.conftest import call_of, refused, settings
 
 pytestmark = pytest.mark.parametrize("streams", [True], indirect=True)
 
@@ -161,11 +166,86 @@ async def test_owner_that_takes_its_leave(owner: ScriptedOwner, authority: Owner
     assert owner.opened == 4
 
 
-async def test_owner_that_never_answers(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
-    """004-14: a new stream that ends in peace is not followed by another."""
-    owner.script = leaves
-    assert type(await refused(authority)) is AuthorityUnavailableError
-    assert len(owner.requests) == 1
+async def test_question_that_no_stream_took(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-14: a new stream that ends in peace is not followed by another, but by a single RPC."""
+    owner.script = one_after_the_other(leaves, numbered())
+    assert (await checked(authority)).membership_revision == 1
+    assert (owner.opened, len(owner.requests)) == (1, 2)
+    assert owner.request_ids == ["request-1"] * 2
+
+
+async def test_both_ways_share_the_time_of_one_question(
+    owner: ScriptedOwner, streams: bool
+) -> None:
+    """004-14: who waited for a stream in vain has so much less time for the single RPC."""
+
+    async def leaves_late(context: Context) -> bytes:
+        await asyncio.sleep(1.5)
+        return await leaves(context)
+
+    owner.script = one_after_the_other(leaves_late, numbered())
+    client = OwnerClient(settings(owner.address, timeout_s=3.0), streams=streams)
+    await checked(OwnerAuthority(client))
+    await client.aclose()
+    assert owner.remaining[0] < 2.5  # on the wire, times are rounded up
+
+
+async def test_no_stream_and_no_answer(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
+    """004-14: the status of the single RPC is the answer."""
+    owner.script = one_after_the_other(leaves, fails(grpc.StatusCode.PERMISSION_DENIED))
+    assert type(await refused(authority)) is PermissionMissingError
+
+
+@pytest.mark.parametrize("at_once", [1, 16])
+async def test_refusals_that_come_before_the_question_is_sent(at_once: int, streams: bool) -> None:
+    """004-14: whatever gRPC makes of them, who is refused is told so, and not to try again."""
+    with refusing_owner() as port:
+        client = OwnerClient(settings(f"127.0.0.1:{port}"), streams=streams)
+        authority = OwnerAuthority(client)
+
+        async def ask(number: int) -> set[type[BrokerError]]:
+            said = caller(bearer=f"Bearer token-{number}")
+            return {type(await refused(authority, call_of(said))) for _ in range(480 // at_once)}
+
+        told = await asyncio.gather(*map(ask, range(at_once)))
+        await client.aclose()
+    assert set().union(*told) == {TokenRejectedByOwnerError}
+
+
+async def test_waiting_streams_give_way(streams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """004-14: where the owner takes few streams, a late question makes room for the next."""
+    monkeypatch.setattr(module, "IDLE_S", 1_000.0)
+    async with ScriptedOwner(streams_max=len(CALLERS)).running() as owner:
+        client = OwnerClient(settings(owner.address, timeout_s=0.5), streams=streams)
+        authority = OwnerAuthority(client)
+        await asyncio.gather(*(checked(authority, said) for said in CALLERS))
+        another = caller(bearer="Bearer of-one-more")
+        assert not await passes(authority, another)
+        async with asyncio.timeout(20):
+            while not await passes(authority, another):
+                pass
+        await client.aclose()
+
+
+async def test_a_question_that_was_given_up_is_forgotten(
+    owner: ScriptedOwner, authority: OwnerAuthority
+) -> None:
+    """004-02: its call, and the token in it, are gone at once and not when garbage is collected."""
+    owner.script = hangs
+    gc.collect()
+    gc.disable()
+    try:
+        check = asyncio.create_task(checked(authority))
+        await comes(lambda: len(owner.requests) == 1)
+        check.cancel()
+        await asyncio.wait([check])
+        del check
+        await comes(lambda: owner.open == 0)
+        assert not [each for each in gc.get_objects() if isinstance(each, Call)]
+    finally:
+        gc.enable()
 
 
 async def test_owner_that_began_anew(owner: ScriptedOwner, authority: OwnerAuthority) -> None:
