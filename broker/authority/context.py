@@ -109,16 +109,14 @@ def _grants(said: owners.AuthorizationContext) -> Grants:
 
 
 def _permissions(grant: owners.Grant) -> dict[int, int]:
-    held: dict[int, int] = {}
-    for entry in grant.permissions:
-        permission, role_revision = int(entry.permission), entry.role_revision
-        if permission not in _PERMISSIONS:
-            raise _broken("a granted permission must be known")
-        if role_revision < 1:
-            raise _broken("a role_revision must be at least 1")
-        if permission in held:
-            raise _broken("a permission may be granted once on a resource")
-        held[permission] = role_revision
+    entries = grant.permissions
+    held = {int(entry.permission): entry.role_revision for entry in entries}
+    if not held.keys() <= _PERMISSIONS:
+        raise _broken("a granted permission must be known")
+    if min(held.values(), default=1) < 1:
+        raise _broken("a role_revision must be at least 1")
+    if len(held) != len(entries):
+        raise _broken("a permission may be granted once on a resource")
     return held
 
 

@@ -181,7 +181,7 @@ def _capabilities(names: Sequence[str]) -> frozenset[str]:
     if len(names) > CAPABILITIES_MAX:
         raise _broken("there may be 64 capabilities")
     told = frozenset(names)
-    if not all(map(is_label, told - _KNOWN)):
+    if not told <= _KNOWN and not all(map(is_label, told)):
         raise _broken("a capability must be named")
     if len(told) != len(names):
         raise _broken("a capability may be listed once")

@@ -32,6 +32,14 @@ ALONE: Final = 40
 """How many recalls are made one after the other."""
 ECHOES, RAW, RAW_READS, RAW_RECALLS, EVALS = 6_000, 3_200, 6_000, 400, 16_000
 MISSING: Final = "{} is not on this machine"
+_SORTS: Final = (
+    ("gRPC echo",),
+    ("commit", "EVALSHA", "create", "update", "put", "add"),
+    ("read", "get"),
+    ("search",),
+    ("recall",),
+)
+"""Words of the labels of what is compared with each other."""
 
 
 def plans(ground: Ground) -> tuple[list[Plan], list[str]]:
@@ -40,7 +48,7 @@ def plans(ground: Ground) -> tuple[list[Plan], list[str]]:
     redis = BrokerStand(ground, Provider.REDIS)
     pair = BrokerStand(ground, Provider.POSTGRES, workers=2)
     tools, missing = _tools(ground)
-    return [
+    listed = [
         Plan(EchoCase("gRPC echo", ground), ECHOES),
         *_raw(native),
         *tools,
@@ -48,7 +56,14 @@ def plans(ground: Ground) -> tuple[list[Plan], list[str]]:
         Plan(_case("postgres, 2 workers", "create", pair), CALLS["create"]),
         *_broker("redis", redis),
         *peer_plans(ground, native),
-    ], missing
+    ]
+    return sorted(listed, key=lambda plan: sort_of(plan.label)), missing
+
+
+def sort_of(label: str) -> int:
+    """Return what a line is sorted by: what is compared with each other is run within a minute."""
+    name = label.rpartition(": ")[2].partition(",")[0]
+    return next((at for at, words in enumerate(_SORTS) if name in words), len(_SORTS))
 
 
 def wanted(listed: Sequence[Plan], words: Sequence[str]) -> list[Plan]:

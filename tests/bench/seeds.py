@@ -64,8 +64,9 @@ def put(each: int, *, trust: Trust = Trust.PENDING, mark: str = "") -> HeadPut:
 def created(name: str, mark: str = "") -> WriteSet:
     """Return what the broker commits for one ``CreateRecord``; ``mark`` is part of each name."""
     one = put(number(), mark=mark)
-    key = content_key(AGENT, None, one.record.current.content.content)
-    made = specimens.write(project(name), one, must_be_absent=(mark + key,))
+    current = one.record.current
+    key = mark + content_key(AGENT, None, current.content.content)
+    made = specimens.write(project(name), one, **specimens.claiming(current.record_id, key))
     return specimens.keyed(made, key=f"{mark}{uuid4()}")
 
 

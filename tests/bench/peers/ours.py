@@ -37,6 +37,8 @@ from tests.bench.peers.loop import Operation, PeerFailedError, lead
 from tests.bench.texts import AGENT, ISSUER, RUN, TENANT, tags, text
 
 CALL_SECONDS: Final = 30.0
+FIRST: Final = 10**9
+"""The number of the first text that is created here: nobody else in the bench says it."""
 FOUND: Final = 10
 READ, WRITTEN = (ScopeInput(name, RUN, AGENT) for name in ("read", "write"))
 
@@ -81,6 +83,7 @@ class OurPeer:
         """Open nothing yet."""
         self._stack = AsyncExitStack()
         self._numbers = count()
+        self._texts = count(FIRST)
         self._caller: Caller
         self._ids: list[str] = []
         self._reads: RecordReads
@@ -121,7 +124,8 @@ class OurPeer:
         deadline = asyncio.get_running_loop().time() + CALL_SECONDS
         return Call(self._caller, f"call-{next(self._numbers)}", deadline)
 
-    async def _create(self, number: int) -> None:
+    async def _create(self, _: int) -> None:
+        number = next(self._texts)
         given = ContentInput(
             type="note",
             title="",

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tests.bench.bars import P50, RATE, Bar, counted, median, ratio
 from tests.bench.cases import Plan, Sample, median_ratio, percentile, timed
+from tests.bench.plans import sort_of
 from tests.bench.report import Report
 from tests.bench.rounds import run_rounds
 from tests.bench.trips import Trips
@@ -23,6 +24,21 @@ def sample(rate: float, latency: float = 0.001) -> Sample:
 @pytest.mark.parametrize(("percent", "value"), [(0, 1), (50, 50), (99, 99), (100, 100)])
 def test_a_percentile_is_a_value_that_was_seen(percent: int, value: int) -> None:
     assert percentile(range(1, 101), percent) == value
+
+
+@pytest.mark.parametrize(
+    ("over", "under"),
+    [
+        ("postgres: create, c=64", "asyncpg: commit"),
+        ("redis provider: commit", "redis-benchmark: EVALSHA"),
+        ("postgres: create", "mem0 in process: add"),
+        ("ours in process, owner asked once: get", "LangGraph in process: get"),
+        ("postgres: get", "asyncpg: read"),
+        ("postgres: recall, c=1", "asyncpg: recall"),
+    ],
+)
+def test_what_is_compared_is_run_side_by_side(over: str, under: str) -> None:
+    assert sort_of(over) == sort_of(under) != sort_of("postgres: compile 100")
 
 
 def test_nothing_has_no_percentile() -> None:
