@@ -116,7 +116,7 @@ _WORD: Final = re.compile(r"[^\s\"'`,;]{1,96}+")
 _REFERENCE: Final = re.compile(
     r"(?:https?://|\.{0,2}/|~/|os\.|process\.|env[.:]|vault:|op://|secrets?[./]).{0,96}+", re.DOTALL
 )
-_DOTTED: Final = re.compile(r"[A-Za-z_]{1,96}+(?:\.[A-Za-z_]{1,96}+){1,16}+")
+_DOTTED: Final = re.compile(r"[A-Za-z_]{1,96}+(?>(?:\.[A-Za-z_]{1,96}+){1,16})")
 _LETTER: Final = re.compile("[A-Za-z]")
 _DIGIT: Final = re.compile("[0-9]")
 _SYMBOL: Final = re.compile("[!@#$%^&]")

@@ -23,14 +23,14 @@ _FLAG: Final = r"\p{RI}{1,2}+"
 
 _SEGMENT: Final = regex.compile(
     rf"""(?x)(?V1)
-    {_WORD}(?:{_JOIN}{_WORD})*+
+    {_WORD}(?>(?:{_JOIN}{_WORD})*)
     | [{_UNSPACED}][{_UNSPACED}\p{{M}}]*+
     | {_FLAG} | [\p{{Extended_Pictographic}}--\p{{ASCII}}]
     """
 )
 # The same for a text of ASCII alone: none of the other classes has a member there.
 _ASCII_WORD: Final = r"[A-Za-z0-9]++"
-_ASCII_SEGMENT: Final = re.compile(rf"{_ASCII_WORD}(?:{_JOIN}{_ASCII_WORD})*+")
+_ASCII_SEGMENT: Final = re.compile(rf"{_ASCII_WORD}(?>(?:{_JOIN}{_ASCII_WORD})*)")
 _RUN_BEGINS: Final = regex.compile(rf"(?V1)[{_UNSPACED}]")
 _NAME_BEGINS: Final = regex.compile(r"(?V1)[\p{L}\p{N}]")
 _PATH: Final = regex.compile(r"(?V1)[/\\:@#=&?~]++")

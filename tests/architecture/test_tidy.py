@@ -32,6 +32,8 @@ REGISTRY_HOSTS = re.compile(
         ]
     )
 )
+# Before Python 3.11.5 such a repeat keeps a part of what it did not match; an atomic group does not.
+POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{[0-9,]+\}|\{\{[0-9,]+\}\})\+")
 PERSONAL_PATHS = re.compile(r"(?<![\w.:/-])/(work|root|home/\w+|Users/\w+)/")
 
 PYTHON_FILES = sources.python()
@@ -52,6 +54,16 @@ def test_functions_are_short(name: str) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {where: size for where, size in sizes.items() if size > FUNCTION_LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("name", sources.python("broker", "providers"))
+def test_no_group_repeats_possessively(name: str) -> None:
+    patterns = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(sources.text(name) or ""))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+    ]
+    assert [each for each in patterns if POSSESSIVE_GROUP.search(each)] == []
 
 
 def test_module_names_say_what_is_inside() -> None:

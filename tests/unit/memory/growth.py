@@ -50,8 +50,9 @@ def patterns_of(module: ModuleType) -> Iterator[re.Pattern[str]]:
 def loose_repeats(pattern: re.Pattern[str]) -> list[str]:
     """Name what in a pattern may be tried in more ways than one.
 
-    What is possessive gives nothing back. Another repeat has a small bound, and is of one class of
-    characters or of a fixed number. So what is tried at one place is bounded.
+    What is possessive gives nothing back, nor does a repeat that is all of an atomic group. Another
+    has a small bound, and is of one class of characters or of a fixed number. So what is tried at
+    one place is bounded.
     """
     parser: Any = __import__("re._parser", fromlist=["parse"])
     return list(_loose(parser.parse(pattern.pattern, pattern.flags)))
@@ -59,6 +60,9 @@ def loose_repeats(pattern: re.Pattern[str]) -> list[str]:
 
 def _loose(parsed: Any) -> Iterator[str]:
     for op, argument in parsed:
+        if str(op) == "ATOMIC_GROUP" and [str(each) for each, _ in argument] == ["MAX_REPEAT"]:
+            yield from _inner(argument[0][1])
+            continue
         if str(op) in {"MAX_REPEAT", "MIN_REPEAT"}:
             least, most, body = argument
             if most > BOUND_MAX:

@@ -30,13 +30,15 @@ def test_what_is_not_linear_is_seen() -> None:
     assert growth(once, "a") < GROWTH_MAX
 
 
-@pytest.mark.parametrize("loose", ["(?:ab*)+", "a*b", "(?:ab){1,9}", "x(?:a|b+)c", "(?=a+)"])
+@pytest.mark.parametrize("loose", ["(?:ab*)+", "a*b", "(?:ab){1,9}", "x(?:a|b+)c", "(?=a+)", "(?>a+b)"])
 def test_loose_patterns_are_seen(loose: str) -> None:
     """So would one for patterns."""
     assert loose_repeats(re.compile(loose))
 
 
-@pytest.mark.parametrize("tight", ["[ab]*+c", "a{1,64}b", "(?:ab){3}", "(?:\\.[a-z]{1,9}+)++"])
+@pytest.mark.parametrize(
+    "tight", ["[ab]*+c", "a{1,64}b", "(?:ab){3}", "(?>(?:\\.[a-z]{1,9}+)+)", "(?>[a-z]+)b"]
+)
 def test_tight_patterns_pass(tight: str) -> None:
     """What gives nothing back, and what is short."""
     assert loose_repeats(re.compile(tight)) == []
