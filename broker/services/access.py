@@ -109,7 +109,8 @@ class Write:
     write set that meets one; without it such an id is one of ours, and the write is decided again
     with others. ``prepare`` reads more, by what was loaded, before each decision, and gives back
     all that is known then. With ``own_revisions`` the caller expects no revision: a stale one was
-    read here, and is read again.
+    read here, and is read again. With ``blind`` nothing is loaded at first: where the commit is
+    refused, ``load`` is asked for, and the write is decided again (ADR 0036).
     """
 
     method: str
@@ -120,6 +121,7 @@ class Write:
     exists: Callable[[str], BrokerError] | None = None
     prepare: Callable[[Loaded], Awaitable[Loaded]] | None = None
     own_revisions: bool = False
+    blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,8 @@ class AccessPath:
     async def write(self, access: Access, write: Write) -> Settled:
         """Load beside check ②, decide, commit; again after contention: two store, two owner trips.
 
+        A blind write that nothing stands in the way of is one store trip.
+
         Raises:
             IdempotencyKeyReusedError, StaleRevisionError, TombstonedError: not retryable.
             ConcurrentWriteError: others won every attempt; retryable.
@@ -203,9 +207,10 @@ class AccessPath:
         """
         met: dict[str, str | None] = {}
         for attempt in range(ATTEMPTS_MAX):
-            await self._spread(access, attempt)
+            is_blind = write.blind and attempt == 0
+            await self._spread(access, attempt - write.blind)
             request = with_met(write.load, met)
-            loaded, second = await self._load(access, request)
+            loaded, second = await self._load(access, None if is_blind else request)
             if loaded.receipt is not None:
                 return await self._replay(access, write, loaded.receipt)
             if write.prepare is not None:
@@ -218,7 +223,7 @@ class AccessPath:
                     return Settled(write_set, write_set.receipt, loaded, second)
                 case Replayed(receipt):
                     return await self._replay(access, write, receipt)
-                case IdempotencyReused():
+                case IdempotencyReused() if not is_blind:  # else no check began after it was read
                     raise IdempotencyKeyReusedError
                 case StaleRevision(current=current) if not write.own_revisions:
                     raise StaleRevisionError(current)
@@ -251,7 +256,7 @@ class AccessPath:
 
     async def _spread(self, access: Access, attempt: int) -> None:
         """Part those who met, longer each time, so that they do not meet again (004-60)."""
-        if attempt:
+        if attempt > 0:
             pause = random.uniform(0.0, PAUSE_S * 2**attempt)  # noqa: S311 - no secret
             await asyncio.sleep(min(pause, access.call.remaining()))
 
@@ -282,7 +287,10 @@ class AccessPath:
 
         return index
 
-    async def _load(self, access: Access, request: LoadRequest) -> tuple[Loaded, Authorized]:
+    async def _load(self, access: Access, request: LoadRequest | None) -> tuple[Loaded, Authorized]:
+        """Load beside check ②; without a request only check."""
+        if request is None:
+            return Loaded(), await self._authority.recheck(access.authorized, access.need)
         loaded, second = await asyncio.gather(
             access.bound.provider.load(request, timeout=access.timeout()),
             self._authority.recheck(access.authorized, access.need),

@@ -42,7 +42,8 @@ class HeadWrite:
     ``fields`` are the normalised fields of the request beside its scope. ``admit`` refuses callers
     who may not write, or be told of, a record such as the one that was found. With ``graph`` the
     write expects the decision graph as it was loaded, and advances it. ``keys`` are those of the
-    text as far as they are known before anything is loaded.
+    text as far as they are known before anything is loaded. ``blind`` is for what is decided
+    without anything that is loaded, as a rule; see ``Write``.
     """
 
     method: str
@@ -56,6 +57,7 @@ class HeadWrite:
     revisions: tuple[RevisionRef, ...] = ()
     chain_from: str | None = None
     graph: bool = False
+    blind: bool = False
 
 
 class HeadWriter:
@@ -102,6 +104,7 @@ class HeadWriter:
                 fingerprint=request_print,
                 load=_load_request(access.project, key, write),
                 decide=decide,
+                blind=write.blind,
             ),
         )
         replayed = settled.write_set is None

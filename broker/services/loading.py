@@ -9,6 +9,8 @@ from providers.requests import Loaded, LoadRequest
 
 def with_met(request: LoadRequest, met: Mapping[str, str | None]) -> LoadRequest:
     """Return a request for the keys that a commit ran into, too, and for who held them."""
+    if not met:
+        return request
     holders = tuple(holder for holder in met.values() if holder is not None)
     return replace(
         request,

@@ -84,6 +84,13 @@ locked_keys AS MATERIALIZED (
 gate AS MATERIALIZED (
     SELECT
         EXISTS (SELECT FROM memory.resource WHERE resource_id = $3 AND generation = $4)
+        -- A replay is no violation, which the server would put on record.
+        AND NOT EXISTS (
+            SELECT
+            FROM memory.receipts AS t
+            WHERE t.tenant_id = $1 AND t.project_id = $2 AND t.actor_fingerprint = $8
+                AND t.idempotency_key = $9
+        )
 -- if changed:
         AND NOT EXISTS (
             SELECT

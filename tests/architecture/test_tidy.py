@@ -32,7 +32,7 @@ REGISTRY_HOSTS = re.compile(
         ]
     )
 )
-# Before Python 3.11.5 such a repeat keeps a part of what it did not match; an atomic group does not.
+# Before Python 3.11.5 one keeps a part of what it did not match; an atomic group does not.
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{[0-9,]+\}|\{\{[0-9,]+\}\})\+")
 PERSONAL_PATHS = re.compile(r"(?<![\w.:/-])/(work|root|home/\w+|Users/\w+)/")
 

@@ -18,6 +18,16 @@ MUTANTS = (
         tests=(f"{LAWS}[postgres-cas-wrong_expected_changes_nothing]",),
     ),
     Mutant(
+        name="a replay is a violation on the server's record",
+        file="providers/postgres/commit.sql",
+        right="                AND t.idempotency_key = $9\n",
+        wrong="                AND t.idempotency_key = $9 || '~'\n",
+        tests=(
+            "tests/integration/providers/test_postgres_statements.py"
+            "::test_a_replay_is_no_error_of_the_server",
+        ),
+    ),
+    Mutant(
         name="a memory is shared by a tag that folds to cross-team",
         file="providers/postgres/candidates.sql",
         right="""lower(t.tag COLLATE "C") = 'cross-team'""",

@@ -35,6 +35,13 @@ MUTANTS = (
         tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),
     Mutant(
+        name="a key of another request is told without a check that began after it was read",
+        file="broker/services/access.py",
+        right="case IdempotencyReused() if not is_blind:",
+        wrong="case IdempotencyReused():",
+        tests=(f"{ORDER}::test_a_key_of_another_request_is_told_behind_a_check_that_began_after",),
+    ),
+    Mutant(
         name="a key may be used again for another request",
         file="broker/domain/idempotency.py",
         right="    if (receipt.method, receipt.fingerprint) != (method, fingerprint):\n",

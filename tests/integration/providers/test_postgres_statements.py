@@ -10,6 +10,7 @@ import pytest
 from providers.conformance import specimens
 from providers.errors import StoredDataInvalidError
 from providers.model import Claim, ClaimRelease, ProjectKey, ReceiptKey, RevisionRef
+from providers.postgres import commit
 from providers.postgres.provider import PostgresMemoryProvider
 from providers.recall import (
     Eligible,
@@ -237,3 +238,13 @@ async def drop_checks(admin: asyncpg.Connection, table: str) -> None:
     )
     for row in rows:
         await admin.execute(f"ALTER TABLE memory.{table} DROP CONSTRAINT {row[0]}")
+
+
+async def test_a_replay_is_no_error_of_the_server(
+    postgres_database: Database, admin: asyncpg.Connection
+) -> None:
+    """004-62: retries put nothing on its record, which would show their keys."""
+    created = specimens.create(PROJECT, specimens.memory("r1"))
+    statement, given = commit.encode(postgres_database.resource, created)
+    assert await admin.fetchval(statement, *given)
+    assert not await admin.fetchval(statement, *given)

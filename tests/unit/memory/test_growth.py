@@ -30,7 +30,9 @@ def test_what_is_not_linear_is_seen() -> None:
     assert growth(once, "a") < GROWTH_MAX
 
 
-@pytest.mark.parametrize("loose", ["(?:ab*)+", "a*b", "(?:ab){1,9}", "x(?:a|b+)c", "(?=a+)", "(?>a+b)"])
+@pytest.mark.parametrize(
+    "loose", ["(?:ab*)+", "a*b", "(?:ab){1,9}", "x(?:a|b+)c", "(?=a+)", "(?>a+b)"]
+)
 def test_loose_patterns_are_seen(loose: str) -> None:
     """So would one for patterns."""
     assert loose_repeats(re.compile(loose))
