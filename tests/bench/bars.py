@@ -141,9 +141,9 @@ def counted(counts: Counts) -> tuple[Bar, ...]:
         return max((each.owner for each in counts.values()), default=None)
 
     return (
-        Bar("store round trips per write", 2, None, store("postgres: create"), at_most=True),
+        Bar("store round trips per write", 2, None, store("postgres: update"), at_most=True),
         Bar("store round trips per read", 1, None, store("postgres: get"), at_most=True),
-        Bar("store round trips per write, Redis", 2, None, store("redis: create"), at_most=True),
+        Bar("store round trips per write, Redis", 2, None, store("redis: update"), at_most=True),
         Bar("store round trips per read, Redis", 1, None, store("redis: get"), at_most=True),
         Bar("owner round trips per call, at most", 2, None, owner, at_most=True),
     )

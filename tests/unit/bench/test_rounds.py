@@ -146,7 +146,7 @@ def test_what_was_not_measured_is_not_missed() -> None:
 
 
 def test_counts_are_bars() -> None:
-    bars = counted({"postgres: create": Trips(3, 2), "postgres: get": Trips(1, 2)})
+    bars = counted({"postgres: update": Trips(3, 2), "postgres: get": Trips(1, 2)})
     missed = [each.figure for each in bars if not report([each]).holds]
     assert missed == ["store round trips per write"]
 
