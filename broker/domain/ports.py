@@ -295,6 +295,11 @@ class ProjectBindings(Protocol):
 class EmbeddingPort(Protocol):
     """Turns texts into vectors, where that is configured."""
 
+    @property
+    def is_on(self) -> bool:
+        """Whether a model is configured."""
+        ...
+
     async def embed(
         self, texts: Sequence[str], *, tenant_id: str, restricted: bool, timeout: float
     ) -> Embedded:

@@ -33,6 +33,8 @@ class LocalEmbeddings:
     waiting. A text that is being computed when the time is over is computed to its end for nobody.
     """
 
+    is_on = True
+
     def __init__(self, model: Model, log: FilteringBoundLogger) -> None:
         self._model = model
         self._log = log

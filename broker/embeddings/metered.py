@@ -14,6 +14,11 @@ class MeteredEmbeddings:
         self._inner = inner
         self._observe = observe
 
+    @property
+    def is_on(self) -> bool:
+        """Fulfil ``EmbeddingPort``."""
+        return self._inner.is_on
+
     async def embed(
         self, texts: Sequence[str], *, tenant_id: str, restricted: bool, timeout: float
     ) -> Embedded:

@@ -8,6 +8,8 @@ from broker.domain.embedding import Embedded, NoVectors, check_texts
 class NoEmbeddings:
     """Says of all texts that embeddings are off."""
 
+    is_on = False
+
     async def embed(
         self, texts: Sequence[str], *, tenant_id: str, restricted: bool, timeout: float
     ) -> Embedded:

@@ -24,6 +24,8 @@ class RemoteEmbeddings:
     the endpoint: what a caller's shorter time ended, or its leaving, opens no breaker.
     """
 
+    is_on = True
+
     def __init__(
         self,
         endpoint: Endpoint,

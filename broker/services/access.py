@@ -16,7 +16,6 @@ from broker.domain.errors import (
     BrokerError,
     ConcurrentWriteError,
     DeadlineExceededError,
-    IdempotencyKeyReusedError,
     StaleRevisionError,
     TombstonedError,
 )
@@ -28,7 +27,7 @@ from broker.services.indexing import Index, indexed
 from broker.services.loading import answered, joined, with_met
 from providers.capabilities import Capability
 from providers.entries import RecallEntry
-from providers.errors import StoredDataInvalidError
+from providers.errors import OutcomeUnknownError, ProviderError, StoredDataInvalidError
 from providers.interface import IMemoryProvider
 from providers.model import (
     IdempotencyReceipt,
@@ -42,7 +41,6 @@ from providers.requests import (
     ClaimTaken,
     CommitOutcome,
     Committed,
-    IdempotencyReused,
     Loaded,
     LoadRequest,
     Replayed,
@@ -206,9 +204,11 @@ class AccessPath:
             What ``decide``, the provider and the authority raise.
         """
         met: dict[str, str | None] = {}
+        buried: set[str] = set()
+        blind = self._is_blind(access, write)
         for attempt in range(ATTEMPTS_MAX):
-            is_blind = write.blind and attempt == 0
-            await self._spread(access, attempt - write.blind)
+            is_blind = blind and attempt == 0
+            await self._spread(access, attempt - blind)
             request = with_met(write.load, met)
             loaded, second = await self._load(access, None if is_blind else request)
             if loaded.receipt is not None:
@@ -218,20 +218,19 @@ class AccessPath:
             write_set, loaded = await self._decide(
                 access, write, loaded, second, has_graph=request.graph
             )
-            match await self._commit(access, write_set):
+            match await self._commit(access, write_set, is_blind=is_blind):
                 case Committed():
                     return Settled(write_set, write_set.receipt, loaded, second)
                 case Replayed(receipt):
                     return await self._replay(access, write, receipt)
-                case IdempotencyReused() if not is_blind:  # else no check began after it was read
-                    raise IdempotencyKeyReusedError
                 case StaleRevision(current=current) if not write.own_revisions:
                     raise StaleRevisionError(current)
                 case AlreadyExists(record_id) if write.exists is not None:
                     raise write.exists(record_id)
-                case Tombstoned(key) if key in met:
+                case Tombstoned(key) if key in buried:
                     raise TombstonedError("the content was forgotten and may not come back")
                 case Tombstoned(key):
+                    buried.add(key)
                     met[key] = None
                 case ClaimTaken(key, record_id):
                     met[key] = record_id
@@ -253,6 +252,13 @@ class AccessPath:
         """Wait for commits whose callers went away. Each is bounded by its own timeout."""
         if self._commits:
             await asyncio.wait(self._commits)
+
+    def _is_blind(self, access: Access, write: Write) -> bool:
+        """Tell whether to commit before anything is loaded.
+
+        No text goes to a model that the store may refuse.
+        """
+        return write.blind and not (access.keeps_vectors and self._entries.asks_a_model)
 
     async def _spread(self, access: Access, attempt: int) -> None:
         """Part those who met, longer each time, so that they do not meet again (004-60)."""
@@ -313,8 +319,13 @@ class AccessPath:
         check_same_request(receipt, write.method, write.fingerprint)
         return Settled(None, receipt, loaded, third)
 
-    async def _commit(self, access: Access, write_set: WriteSet) -> CommitOutcome:
+    async def _commit(
+        self, access: Access, write_set: WriteSet, *, is_blind: bool
+    ) -> CommitOutcome | None:
         """Commit out of reach of the caller's cancellation: what was sent runs to its end.
+
+        ``None``: a blind commit failed and wrote nothing. What an earlier request left is to be
+        told all the same, and a store that takes no writes may still be read.
 
         A caller who goes away meanwhile keeps its place until then, so that nobody can have more
         commits running than calls. The commit's own timeout bounds that.
@@ -329,6 +340,12 @@ class AccessPath:
         except asyncio.CancelledError:
             await asyncio.wait({task})
             raise
+        except OutcomeUnknownError:
+            raise
+        except ProviderError:
+            if not is_blind:
+                raise
+            outcome = None
         access.call.commit_sent = isinstance(outcome, Committed)
         return outcome
 

@@ -23,6 +23,11 @@ class Entries:
         """Take what makes vectors."""
         self._embeddings = embeddings
 
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether the texts of memories go to a model."""
+        return self._embeddings.is_on
+
     async def of(
         self, told: Sequence[Told], *, tenant_id: str, vectors: bool, timeout: float
     ) -> tuple[tuple[RecallEntry, ...], Gap | None]:

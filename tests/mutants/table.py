@@ -17,6 +17,7 @@ from tests.mutants.streams import MUTANTS as STREAMS
 
 CHECKS = "tests/unit/authority/test_checks.py"
 ORDER = "tests/unit/services/test_access.py"
+UNSEEN = "tests/unit/services/test_unseen_creates.py"
 RECORDS = "tests/unit/domain/test_records.py"
 
 MUTANTS = (
@@ -35,11 +36,25 @@ MUTANTS = (
         tests=(f"{ORDER}::test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read",),
     ),
     Mutant(
-        name="a key of another request is told without a check that began after it was read",
+        name="a store that takes no writes hides what it took",
         file="broker/services/access.py",
-        right="case IdempotencyReused() if not is_blind:",
-        wrong="case IdempotencyReused():",
-        tests=(f"{ORDER}::test_a_key_of_another_request_is_told_behind_a_check_that_began_after",),
+        right="            if not is_blind:\n                raise\n",
+        wrong="            raise\n",
+        tests=(f"{UNSEEN}::test_a_store_that_takes_no_writes_tells_what_it_took",),
+    ),
+    Mutant(
+        name="a tombstone is told without a check that began after it was read",
+        file="broker/services/access.py",
+        right="case Tombstoned(key) if key in buried:",
+        wrong="case Tombstoned(key) if key in met:",
+        tests=(f"{UNSEEN}::test_a_tombstone_is_told_behind_a_check_that_began_after",),
+    ),
+    Mutant(
+        name="a model reads a text before the store lets it in",
+        file="broker/services/access.py",
+        right="write.blind and not (access.keeps_vectors and self._entries.asks_a_model)",
+        wrong="write.blind",
+        tests=(f"{UNSEEN}::test_no_text_goes_to_a_model_that_the_store_refuses",),
     ),
     Mutant(
         name="a key may be used again for another request",

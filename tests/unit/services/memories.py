@@ -38,6 +38,11 @@ class Model:
     asked: list[str] = field(default_factory=list)
     reason: NoVectors | None = NoVectors.OFF
 
+    @property
+    def is_on(self) -> bool:
+        """See ``EmbeddingPort``."""
+        return self.reason is not NoVectors.OFF
+
     async def embed(
         self, texts: Sequence[str], *, tenant_id: str, restricted: bool, timeout: float
     ) -> Embedded:

@@ -105,19 +105,6 @@ async def test_a_replay_is_behind_a_check_that_began_after_its_receipt_was_read(
     assert sorted(world.events[4:]) == ["check 3", "load"]
 
 
-async def test_a_key_of_another_request_is_told_behind_a_check_that_began_after() -> None:
-    """004-15, 004-62: what a commit ran into is read again, beside a check."""
-    world = World()
-    await world.create()
-    world.events.clear()
-    world.checks = 0
-    with pytest.raises(IdempotencyKeyReusedError):
-        await world.create(content=replace(CONTENT, content="another"))
-    assert world.events[:4] == ["check 1", "bind", "check 2", "commit"]
-    assert [each for each in world.events if "check" in each][-1] == "check 4"
-    assert world.events.count("commit") == 1
-
-
 @pytest.mark.parametrize("number", [1, 2])
 async def test_a_write_revoked_at_either_check_writes_nothing(number: int) -> None:
     """004-16: refused, and no commit was sent."""
