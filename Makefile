@@ -53,7 +53,7 @@ mutants: setup ## Plant each known bug in turn and see the tests go red: ARGS=wo
 eval: setup ## Drive a broker with the conversations of a folder and check what it keeps: DATA=<folder>, PROVIDER=redis or cosmos
 	$(PY) -m tests.evaluation $(if $(DATA),"$(DATA)") $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
 
-bench: setup ## Measure the broker beside its floors and peers: ARGS='--rounds 5 --only create get'; writes bench.json
+bench: setup ## Measure the broker beside its floors and peers: writes bench.json; ARGS='--rounds 5 --only create get' writes nothing
 	@scripts/redis
 	$(PY) -m tests.bench $(ARGS)
 
