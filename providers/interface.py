@@ -76,7 +76,14 @@ from providers.requests import (
 
 
 class IMemoryProvider(ABC):
-    """One store of records. Instances are safe for concurrent calls on one event loop."""
+    """One store of records. Instances are safe for concurrent calls on one event loop.
+
+    Attributes:
+        commits_unseen: Whether ``commit`` refuses, with nothing applied, all that a ``load`` before
+            it would have been refused for: then none is needed where nothing loaded is decided on.
+    """
+
+    commits_unseen: bool = False
 
     @abstractmethod
     async def negotiate(self, *, timeout: float) -> Negotiated:

@@ -51,6 +51,7 @@ class MeteredProvider(IMemoryProvider):
         """Take the provider and who is told."""
         self._provider = provider
         self._observe = observe
+        self.commits_unseen = provider.commits_unseen
 
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``."""

@@ -258,7 +258,8 @@ class AccessPath:
 
         No text goes to a model that the store may refuse.
         """
-        return write.blind and not (access.keeps_vectors and self._entries.asks_a_model)
+        asks_a_model = access.keeps_vectors and self._entries.asks_a_model
+        return write.blind and access.bound.provider.commits_unseen and not asks_a_model
 
     async def _spread(self, access: Access, attempt: int) -> None:
         """Part those who met, longer each time, so that they do not meet again (004-60)."""

@@ -53,6 +53,8 @@ class ReferenceMemoryProvider(
 ):
     """The contract over dictionaries. Neither durable nor freezable."""
 
+    commits_unseen = True
+
     async def negotiate(self, *, timeout: float) -> Negotiated:
         """See ``IMemoryProvider.negotiate``."""
         self._check_open()

@@ -57,6 +57,8 @@ T = TypeVar("T")
 class PostgresMemoryProvider(IMemoryProvider, UnscopedEffects):
     """Records in schema ``memory`` of one database. The first call opens the pool."""
 
+    commits_unseen = True
+
     def __init__(self, options: PostgresOptions) -> None:
         """Keep the options; nothing is opened."""
         self._options = options

@@ -58,7 +58,7 @@ PROVIDER_ERRORS = {
     for name, kind in inspect.getmembers(errors, inspect.isclass)
     if issubclass(kind, ProviderError)
 }
-OPERATIONS = {name for name in vars(IMemoryProvider) if not name.startswith("_")}
+OPERATIONS = IMemoryProvider.__abstractmethods__
 VALUES = {
     "code": {code.name for code in StatusCode},
     "reason": {reason.value for reason in Reason},

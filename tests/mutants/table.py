@@ -50,10 +50,17 @@ MUTANTS = (
         tests=(f"{UNSEEN}::test_a_tombstone_is_told_behind_a_check_that_began_after",),
     ),
     Mutant(
+        name="a store is written to that was not asked whether it is fit",
+        file="broker/services/access.py",
+        right=" and access.bound.provider.commits_unseen",
+        wrong="",
+        tests=(f"{UNSEEN}::test_a_store_that_must_be_asked_before_is",),
+    ),
+    Mutant(
         name="a model reads a text before the store lets it in",
         file="broker/services/access.py",
-        right="write.blind and not (access.keeps_vectors and self._entries.asks_a_model)",
-        wrong="write.blind",
+        right=" and not asks_a_model",
+        wrong="",
         tests=(f"{UNSEEN}::test_no_text_goes_to_a_model_that_the_store_refuses",),
     ),
     Mutant(

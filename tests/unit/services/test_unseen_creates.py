@@ -48,6 +48,14 @@ async def test_nothing_is_loaded_for_a_memory() -> None:
     assert world.events == UNSEEN
 
 
+async def test_a_store_that_must_be_asked_before_is() -> None:
+    """004-38: whether it is fit may be known only beside what it is asked."""
+    world = World()
+    world.provider.commits_unseen = False
+    await world.create()
+    assert world.events == SEEN
+
+
 async def test_what_must_see_the_key_loads_it() -> None:
     """R15, 000-08: a session context proves that the key is free; an operator's right comes after
     a replay."""

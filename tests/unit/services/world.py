@@ -244,6 +244,8 @@ class ScriptedBindings:
 class WatchedProvider(IMemoryProvider):
     """The in-memory model, which notes its calls and ends them as scripted."""
 
+    commits_unseen = True
+
     def __init__(self, world: World, model: ReferenceMemoryProvider) -> None:
         self._world, self._model = world, model
 
