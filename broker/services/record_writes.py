@@ -82,8 +82,8 @@ class RecordWrites:
                 fields={"kind": kind, "content": said, "facet": request.facet},
                 decide=decide,
                 keys=(_key(request, facet, content),),
-                # A memory finds out by its claim who says the same; else the key is looked at. Who
-                # may no longer say so is told of it after a replay, and not before.
+                # A memory finds out by its claim who says the same; other kinds look at the key.
+                # The right to name an operator is judged again only where there is no replay.
                 blind=kind is Kind.MEMORY and not operator,
             ),
         )

@@ -16,7 +16,6 @@ from providers.requests import Committed, KeyHolder, LoadRequest
 from tests.fixtures import bundles
 from tests.fixtures.decisions import ACTOR, SECONDS, provider_of
 from tests.fixtures.desk import Desk, desk
-from tests.fixtures.postgres_memory import PostgresMemory
 from tests.fixtures.record_calls import (
     ARCHIVE,
     CREATE,
@@ -198,11 +197,10 @@ async def test_what_a_held_key_costs(desk: Desk) -> None:
 
     first = await desk.made("key-1", content=TEXT)
     free, held = {"load": 1, "commit": 1}, {"load": 2, "commit": 1}
-    unseen = isinstance(desk.stand.memory, PostgresMemory)
-    if unseen:
+    if desk.stand.creates_unseen:
         held = {"load": 1, "commit": 2}
     made = await cost(lambda: desk.call(CREATE, idempotency_key="key-2", content=OTHER))
-    assert made == ({"commit": 1} if unseen else free)
+    assert made == ({"commit": 1} if desk.stand.creates_unseen else free)
     assert await cost(lambda: desk.call(CREATE, idempotency_key="key-3", content=SAME)) == held
     named = {"record_id": first.record_id}
     assert (

@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from tests.bench.bars import P50, RATE, Bar, counted, median, ratio
-from tests.bench.cases import Plan, Sample, median_ratio, percentile, timed
-from tests.bench.plans import sort_of
+from tests.bench.cases import Ground, Plan, Sample, median_ratio, percentile, timed
+from tests.bench.plans import plans, sort_of
 from tests.bench.report import Report
 from tests.bench.rounds import run_rounds
 from tests.bench.trips import Trips
@@ -39,6 +40,13 @@ def test_a_percentile_is_a_value_that_was_seen(percent: int, value: int) -> None
 )
 def test_what_is_compared_is_run_side_by_side(over: str, under: str) -> None:
     assert sort_of(over) == sort_of(under) != sort_of("postgres: compile 100")
+
+
+def test_what_is_of_a_sort_follows_each_other() -> None:
+    nowhere: Any = None
+    listed, _ = plans(Ground(nowhere, nowhere, Path()))
+    sorts = [sort_of(plan.label) for plan in listed]
+    assert sorts == sorted(sorts)
 
 
 def test_nothing_has_no_percentile() -> None:
