@@ -21,14 +21,14 @@ from broker.telemetry.metrics import Metrics
 def open_embeddings(
     given: EmbeddingsSettings, metrics: Metrics, stack: AsyncExitStack
 ) -> EmbeddingPort:
-    """Open what turns texts into vectors; the stack closes it.
+    """Open what turns texts into vectors; the stack closes it. What is off is not counted.
 
     An endpoint is asked nothing but whether it answers, beside the start.
 
     Raises:
         ConfigurationError: the local model cannot be run, or a file cannot be read.
     """
-    opened: NoEmbeddings | LocalEmbeddings | RemoteEmbeddings
+    opened: LocalEmbeddings | RemoteEmbeddings
     try:
         match given:
             case HttpEmbeddingsSettings():
@@ -36,7 +36,7 @@ def open_embeddings(
             case LocalEmbeddingsSettings():
                 opened = LocalEmbeddings(MiniLm.load(), logger("embeddings"))
             case _:
-                opened = NoEmbeddings()
+                return NoEmbeddings()
     except (ModelUnusableError, ValueError, OSError) as error:
         raise ConfigurationError(f"embeddings: {error}") from error
     stack.push_async_callback(opened.aclose)

@@ -11,6 +11,7 @@ from typing import Final
 
 from broker.domain.errors import FieldInvalidError, Violation
 from broker.domain.requests import ContentInput, ScopeInput
+from providers.making import new_content
 from providers.model import Content
 
 IDENTIFIER_MAX: Final = 256
@@ -124,7 +125,7 @@ def checked_content(
 
     The result counts only if nothing was added to ``violations``.
     """
-    content = Content(
+    content = new_content(
         type=given.type.strip(),
         title=given.title or None,
         content=given.content,

@@ -7,8 +7,9 @@ bytes, so fields added later do not change it.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 import orjson
@@ -28,7 +29,7 @@ def fingerprint(method: str, scope: ScopeInput, set_fields: Mapping[str, object]
     document = {
         "method": method,
         "version": FINGERPRINT_VERSION,
-        "scope": asdict(scope),
+        "scope": {name: getattr(scope, name) for name in _names(ScopeInput)},
         "fields": _set_only(set_fields),
     }
     canonical = orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
@@ -36,15 +37,19 @@ def fingerprint(method: str, scope: ScopeInput, set_fields: Mapping[str, object]
 
 
 def _set_only(value: Mapping[str, object]) -> dict[str, object]:
-    plain = {key: _plain(item) for key, item in value.items()}
-    return {key: item for key, item in plain.items() if item not in (None, "", (), [], {})}
+    plain = ((key, _plain(item)) for key, item in value.items())
+    return {key: item for key, item in plain if item or item == 0}  # 0 and false are set
 
 
 def _plain(item: object) -> object:
-    if is_dataclass(item) and not isinstance(item, type):
-        names = [field.name for field in fields(item)]
-        return _set_only({name: getattr(item, name) for name in names})
-    return item
+    kind: type = type(item)
+    names = _names(kind)
+    return _set_only({name: getattr(item, name) for name in names}) if names else item
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
 
 
 def receipt_for(

@@ -15,6 +15,7 @@ from broker.domain.errors import (
     StateNotAllowedError,
 )
 from broker.domain.facets import OPERATOR_SOURCES, capped_tier
+from providers.making import new_revision
 from providers.model import (
     ChangeKind,
     Content,
@@ -83,7 +84,7 @@ def created(
     stamp: Stamp,
 ) -> HeadPut:
     """Return the first revision of a memory or session context (004-51)."""
-    first = Revision(
+    first = new_revision(
         record_id=stamp.new_id(),
         agent_id=agent_id,
         kind=kind,

@@ -16,6 +16,3 @@ class NoEmbeddings:
         """Fulfil ``EmbeddingPort``."""
         check_texts(texts)
         return Embedded(reason=NoVectors.OFF)
-
-    async def aclose(self) -> None:
-        """Fulfil what wiring expects; nothing is open."""

@@ -105,6 +105,8 @@ def flagged(put: HeadPut, *, is_flagged: bool) -> HeadPut:
 
 
 def _without_reasoning(content: Content) -> Content:
+    if "<" not in f"{content.content}{content.title}{content.rationale}":
+        return content
     return replace(
         content,
         title=None if content.title is None else stripped(content.title),

@@ -125,6 +125,8 @@ _CLOSERS: Final = "\"'`)]}*_ \t"
 
 def holds_assignment(text: str, lowered: str) -> bool:
     """Tell whether a name of a secret is followed by a value; ``lowered`` is the text in small."""
+    if ":" not in text and "=" not in text:
+        return False
     if not any(stem in lowered for stem in _STEMS):
         return False
     return any(

@@ -13,21 +13,31 @@ from broker.memory.phrases import BEGINNINGS, MARKS, NEARS, SQUEEZED
 
 _WORD: Final = re.compile(r"[^\W_]++")
 _APOSTROPHES: Final = str.maketrans("", "", "'\u2019\u02bc")
+_ASCII_SPACED: Final = {
+    code: None if chr(code) == "'" else " " for code in range(128) if not chr(code).isalnum()
+}
+"""What parts words of ASCII, as white space, and apostrophes gone."""
 
 
 def looks_like_instruction(text: str) -> bool:
     """Tell whether a text looks like an instruction to a model."""
     plain = skeleton(text)
-    return _holds_mark(plain) or _holds_phrase(plain) or any(near.fits(plain) for near in NEARS)
+    return (
+        MARKS.stand_in(plain.translate(SQUEEZED))
+        or _holds_phrase(_words(plain))
+        or (not plain.isascii() and any(near.fits(plain) for near in NEARS))
+    )
 
 
-def _holds_mark(plain: str) -> bool:
-    squeezed = plain.translate(SQUEEZED)
-    return any(mark in squeezed for mark in MARKS)
+def _words(plain: str) -> list[str]:
+    if plain.isascii():
+        return plain.translate(_ASCII_SPACED).split()
+    return _WORD.findall(plain.translate(_APOSTROPHES))
 
 
-def _holds_phrase(plain: str) -> bool:
-    words = _WORD.findall(plain.translate(_APOSTROPHES))
+def _holds_phrase(words: list[str]) -> bool:
+    if BEGINNINGS.keys().isdisjoint(words):
+        return False
     return any(
         ahead.fits(words, at)
         for at, word in enumerate(words)

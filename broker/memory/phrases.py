@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from broker.memory.literals import Literals
 from broker.memory.lookalikes import skeleton
 
 
@@ -245,7 +246,7 @@ BEGINNINGS: Final = _by_first_word()
 SQUEEZED: Final = str.maketrans("", "", " \t\r\n_")
 """Takes out what marks are compared without."""
 
-MARKS: Final = tuple(
+MARKS: Final = Literals(
     mark.translate(SQUEEZED)
     for mark in (
         "<|im_",

@@ -10,6 +10,7 @@ from typing import Final
 
 from broker.memory.assignments import holds_assignment
 from broker.memory.credentials import is_credential, is_masked
+from broker.memory.literals import Literals
 from broker.memory.lookalikes import shown
 
 
@@ -31,7 +32,7 @@ def secret_rule(text: str) -> SecretRule | None:
     if _holds_private_key(plain):
         return SecretRule.PRIVATE_KEY
     for rule, begins, pattern in _SHAPES:
-        if any(each in plain for each in begins) and pattern.search(plain):
+        if begins.stand_in(plain) and pattern.search(plain):
             return rule
     if _holds_url_password(plain):
         return SecretRule.URL_PASSWORD
@@ -43,8 +44,6 @@ def secret_rule(text: str) -> SecretRule | None:
 
 # -------------------- well-known shapes
 
-_KEY_IDS: Final = ("AKIA", "ASIA")
-_JOSE: Final = ("eyJ",)
 _TOKENS: Final = {
     # GitHub, GitLab
     "ghp_": "[A-Za-z0-9]{36}",
@@ -91,19 +90,19 @@ _TOKENS: Final = {
 _SHAPES: Final = (
     (
         SecretRule.ACCESS_KEY_ID,
-        _KEY_IDS,
+        Literals(("AKIA", "ASIA")),
         re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     ),
     (
         SecretRule.JSON_WEB_TOKEN,
-        _JOSE,
+        Literals(("eyJ",)),
         re.compile(
             r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{7,512}+\.[A-Za-z0-9_-]{6,2048}+\.[A-Za-z0-9_-]{6}"
         ),
     ),
     (
         SecretRule.SERVICE_TOKEN,
-        tuple(_TOKENS),
+        Literals(_TOKENS),
         re.compile(
             "(?<![A-Za-z0-9])(?:"
             + "|".join(re.escape(begin) + rest for begin, rest in _TOKENS.items())

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import traceback
+from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 import orjson
@@ -23,11 +24,9 @@ def configure_logging(stream: BinaryIO | None = None, level: int = logging.INFO)
     """
     structlog.configure(
         processors=[
+            redact,  # what is added after it is ours
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _add_pid,
-            redact,
-            structlog.processors.JSONRenderer(serializer=_dumps),
+            _rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.BytesLoggerFactory(stream or sys.stderr.buffer),
@@ -69,13 +68,10 @@ def _location(error: BaseException) -> str | None:
     return location
 
 
-def _add_pid(_logger: Any, _method: str, event: EventDict) -> EventDict:
+def _rendered(_logger: Any, _method: str, event: EventDict) -> bytes:
+    event["timestamp"] = datetime.now(UTC)
     event["pid"] = os.getpid()
-    return event
-
-
-def _dumps(event: EventDict, **_options: Any) -> bytes:
-    return orjson.dumps(event)
+    return orjson.dumps(event, option=orjson.OPT_UTC_Z)
 
 
 class _LibraryHandler(logging.Handler):

@@ -55,10 +55,11 @@ def test_what_is_not_set_does_not_count() -> None:
         ("M", SCOPE, {"content": content_of(), "facet": FacetInput(subject="s")}),
         ("M", SCOPE, {"content": content_of(), "facet": FacetInput(expire_time=NOW)}),
         ("M", SCOPE, {"content": content_of(), "number": 0}),
+        ("M", SCOPE, {"content": content_of(), "yes": False}),
     ],
 )
 def test_everything_set_counts(method: str, scope: ScopeInput, fields: dict[str, object]) -> None:
-    """004-62: method, each part of the scope, and each set field; zero is a value."""
+    """004-62: method, each part of the scope, each set field; zero and false are values."""
     assert fingerprint(method, scope, fields) != fingerprint("M", SCOPE, {"content": content_of()})
 
 

@@ -1,6 +1,8 @@
 """What looks like an instruction to a model is told from what does not."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.memory import injection
 from broker.memory.injection import looks_like_instruction
@@ -135,6 +137,14 @@ def test_what_a_reader_sees() -> None:
     assert skeleton("\u4e2d\u6587") == "\u4e2d\u6587"
     assert shown("a\u200b\u00adb \uff43 \u00e9") == "ab c \u00e9"
     assert shown("Plain Text_1") == "Plain Text_1"
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_words_of_ascii_are_those_of_all_scripts(text: str) -> None:
+    """002-28: the quicker way of ASCII cuts a text into the same words."""
+    plain = skeleton(text)
+    of_all_scripts = injection._words(f"{plain} \u4e2d")
+    assert [*injection._words(plain), "\u4e2d"] == of_all_scripts
 
 
 UNITS = (
