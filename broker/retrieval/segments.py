@@ -33,11 +33,15 @@ _ASCII_WORD: Final = r"[A-Za-z0-9]++"
 _ASCII_SEGMENT: Final = re.compile(rf"{_ASCII_WORD}(?>(?:{_JOIN}{_ASCII_WORD})*)")
 _RUN_BEGINS: Final = regex.compile(rf"(?V1)[{_UNSPACED}]")
 _NAME_BEGINS: Final = regex.compile(r"(?V1)[\p{L}\p{N}]")
-_PATH: Final = regex.compile(r"(?V1)[/\\:@#=&?~]++")
+_PATH: Final = re.compile(r"[/\\:@#=&?~]++")
 _WORDS: Final = regex.compile(rf"(?V1){_WORD}")
 # Between a small letter and a capital, and before the last of several capitals.
 _HUMP: Final = regex.compile(r"(?V1)(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})")
 _NUMBERED: Final = regex.compile(r"(?V1)(\p{L}{2,}+)(\p{N}++)")
+# The same for names of ASCII alone, which takes a third of the time.
+_ASCII_WORDS: Final = re.compile(_ASCII_WORD)
+_ASCII_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ASCII_NUMBERED: Final = re.compile(r"([A-Za-z]{2,}+)([0-9]++)")
 
 
 class Sort(Enum):
@@ -59,6 +63,8 @@ def segments(text: str) -> list[str]:
 
 def sort_of(segment: str) -> Sort:
     """Tell what a segment is: its first character decides."""
+    if segment.isascii():
+        return Sort.NAME
     if _RUN_BEGINS.match(segment):
         return Sort.RUN
     return Sort.NAME if _NAME_BEGINS.match(segment) else Sort.SIGN
@@ -66,7 +72,7 @@ def sort_of(segment: str) -> Sort:
 
 def words(name: str) -> list[str]:
     """Return the words of a name, without what joins them."""
-    found: list[str] = _WORDS.findall(name)
+    found: list[str] = (_ASCII_WORDS if name.isascii() else _WORDS).findall(name)
     return found
 
 
@@ -78,11 +84,11 @@ def parts(name: str) -> list[str]:
 
 def humps(word: str) -> list[str]:
     """Return the words that a word in camel case is made of: itself where it is one."""
-    found: list[str] = _HUMP.split(word)
+    found: list[str] = (_ASCII_HUMP if word.isascii() else _HUMP).split(word)
     return found
 
 
 def numbered(word: str) -> tuple[str, str] | None:
     """Return letters and digits of a word such as ``node42``; ``None``: it is no such word."""
-    found = _NUMBERED.fullmatch(word)
+    found = (_ASCII_NUMBERED if word.isascii() else _NUMBERED).fullmatch(word)
     return None if found is None else (found[1], found[2])

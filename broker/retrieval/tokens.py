@@ -30,8 +30,6 @@ TEXT_MAX: Final = 40_000
 """Code points that are cut to terms. No text is longer as it was given; one ligature of Arabic may
 stand for 18 letters, though, and a text of them would keep a core busy for seconds."""
 
-Terms = tuple[str, ...]
-
 
 def terms(text: str) -> list[str]:
     """Return every term of a text, in order, with repetitions."""
@@ -45,17 +43,20 @@ def asked_terms(text: str) -> list[str]:
 
 def _terms(text: str, *, asked: bool) -> list[str]:
     found: list[str] = []
-    known: dict[str, Terms] = {}
+    known: dict[str, list[str]] = {}
     for segment in segments(plain(text)[:TEXT_MAX]):
         of_it = known.get(segment)
         if of_it is None:
-            of_it = known[segment] = tuple(_of_segment(segment, asked=asked))
+            # Most are of small ASCII letters alone: asked here, since one more call would tell.
+            small = segment.islower() and segment.isalpha() and segment.isascii()
+            of_it = (_plain_word if small else _of_segment)(segment, asked=asked)
+            known[segment] = of_it
         found += of_it
     return found
 
 
 def _of_segment(segment: str, *, asked: bool) -> list[str]:
-    if segment.isascii() and segment.isalpha() and segment[1:].islower():
+    if segment.istitle() and segment.isalpha() and segment.isascii():
         return _plain_word(segment.lower(), asked=asked)
     match sort_of(segment):
         case Sort.NAME:
@@ -79,7 +80,7 @@ def _name(name: str, *, asked: bool) -> list[str]:
         return [] if asked else [_folded(name)]
     terms = [_folded(name)]
     for part in parts(name):
-        inner = words(part)
+        inner = found if part == name else words(part)
         if len(inner) > 1 and part != name:
             terms.append(_folded(part))
         for word in inner:
@@ -101,10 +102,13 @@ def _without_endings(name: str) -> tuple[str, list[str]]:
 
 
 def _word(word: str, *, asked: bool) -> list[str]:
+    if word.islower() and word.isalpha() and word.isascii():
+        return _plain_word(word, asked=asked)
+    if word.isdigit():
+        return [_folded(word)]
     inner = [word] if word[1:].islower() else humps(word)
-    folded = _folded(word)
     if len(inner) > 1:
-        return [folded, *(term for each in inner for term in _part(each, asked=asked))]
+        return [_folded(word), *(term for each in inner for term in _part(each, asked=asked))]
     return _part(word, asked=asked)
 
 
@@ -124,7 +128,9 @@ def _plain_word(word: str, *, asked: bool) -> list[str]:
     if asked and word in STOP_WORDS:
         return []
     word = word[:TERM_LENGTH_MAX]
-    return [_stem(BASES.get(word, word))]
+    if word in BASES:
+        word = BASES[word]
+    return [_stem(word)]
 
 
 def _folded(text: str) -> str:

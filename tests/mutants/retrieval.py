@@ -25,8 +25,22 @@ MUTANTS = (
     Mutant(
         name="went is not found by go",
         file="broker/retrieval/tokens.py",
-        right="_stem(BASES.get(word, word))",
-        wrong="_stem(word)",
+        right="        word = BASES[word]\n",
+        wrong="        pass\n",
+        tests=(TERMS,),
+    ),
+    Mutant(
+        name="one letter and a number are two words, of ASCII alone",
+        file="broker/retrieval/segments.py",
+        right='r"([A-Za-z]{2,}+)([0-9]++)"',
+        wrong='r"([A-Za-z]++)([0-9]++)"',
+        tests=(TERMS,),
+    ),
+    Mutant(
+        name="a number parts no words, of ASCII alone",
+        file="broker/retrieval/segments.py",
+        right='r"(?<=[a-z0-9])(?=[A-Z])',
+        wrong='r"(?<=[a-z])(?=[A-Z])',
         tests=(TERMS,),
     ),
     Mutant(

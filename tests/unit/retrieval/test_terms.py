@@ -1,5 +1,6 @@
 """Which terms a text has, whatever it is written in."""
 
+import string
 import unicodedata
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.retrieval.irregular import BASES
-from broker.retrieval.segments import segments
+from broker.retrieval.segments import humps, numbered, segments, sort_of, words
 from broker.retrieval.spelling import plain
 from broker.retrieval.terms import distinct_terms, jaccard, query_terms, term_vector
 from broker.retrieval.tokens import terms
@@ -166,6 +167,7 @@ def test_what_is_there_again_has_the_same_terms(word: str) -> None:
     assert terms(f"{word} {word}\n{word}") == terms(word) * 3
 
 
+ASCII = st.characters(max_codepoint=127)
 TEXTS = st.text(max_size=40) | st.text(
     "aBßİéǆ가東กﬁ٣1_-./:'\\\u2019ς\u0301\u3099\u0e34👍🏽🇫 \n\0\x85\u200b\u200d", max_size=40
 )
@@ -181,10 +183,32 @@ def test_terms_are_what_stores_keep(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(max_codepoint=127), max_size=40))
+@given(st.text(ASCII, max_size=40))
 def test_texts_of_ascii_are_cut_like_others(text: str) -> None:
     """One more letter, that is not of ASCII, changes nothing of what stands before it."""
     assert segments(f"{text} \u00e9") == [*segments(text), "\u00e9"]
+
+
+@settings(deadline=None)
+@given(
+    st.text("aBcDz019_-./:'\\", min_size=1, max_size=12) | st.text(ASCII, min_size=1, max_size=12)
+)
+def test_names_of_ascii_are_read_like_others(name: str) -> None:
+    """One more letter or digit, that is not of ASCII, changes nothing of what stands before it."""
+    *before, last = humps(name)
+    assert humps(f"{name}\u05d0") == [*before, f"{last}\u05d0"]
+    assert words(f"{name}/\u05d0") == [*words(name), "\u05d0"]
+    assert all(sort_of(each) is sort_of(f"{each}\u05d0") for each in segments(name))
+    for each in words(name):
+        one, other = numbered(f"{each}1"), numbered(f"{each}\u0661")
+        assert (one and (one[0], f"{one[1][:-1]}\u0661")) == other
+
+
+@settings(deadline=None)
+@given(st.text(string.ascii_letters, min_size=1, max_size=70))
+def test_the_case_of_a_word_does_not_count(word: str) -> None:
+    """Small letters alone, and those after a capital, take a shorter way than capitals do."""
+    assert terms(word.lower()) == terms(word.title()) == terms(word.upper())
 
 
 @settings(deadline=None)
