@@ -21,6 +21,19 @@ from broker.devstack import files
 LIFETIME = timedelta(days=30)
 SKEW = timedelta(minutes=5)
 
+# Python 3.13 and newer hold certificates to RFC 5280, which asks for this and for key identifiers.
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 class LocalAuthority:
     """A new authority; its key is never written, so it issues nothing later.
@@ -42,8 +55,12 @@ class LocalAuthority:
         self.client = (directory / "client.crt", directory / "client.key")
         self._key = generate_private_key(SECP256R1())
         self._name = _name("development authority")
-        ca = self._certificate(self._name, self._key.public_key()).add_extension(
-            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        public = self._key.public_key()
+        ca = (
+            self._certificate(self._name, public)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_SIGNS_CERTIFICATES, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         )
         files.replace(self.ca_file, ca.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
         here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
@@ -57,8 +74,10 @@ class LocalAuthority:
         *names: x509.GeneralName,
     ) -> None:
         key = generate_private_key(SECP256R1())
+        by = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
             self._certificate(_name(pair[0].stem), key.public_key())
+            .add_extension(by, critical=False)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .sign(self._key, hashes.SHA256())
