@@ -17,13 +17,15 @@
 -- Stored rows are always found by "= ANY" over the whole key: a join could be planned as a walk
 -- through the whole project.
 WITH given AS MATERIALIZED (
+    -- In the columns' own types, domains, values are checked here, once for head and revision.
     SELECT *
     FROM json_to_recordset($5) AS g (
-        record_id text COLLATE "C", revision integer, revision_id text COLLATE "C",
-        previous_revision_id text, agent_id text, kind text, type text, title text, content text,
-        rationale text, importance float8, tags text[], facet json, state text, trust text,
-        source_run_id text, source_session_id text, promoted_decision_id text,
-        superseded_by_record_id text, reason text, change_kind text, actor_fingerprint text,
+        record_id text COLLATE "C", revision memory.ordinal, revision_id text COLLATE "C",
+        previous_revision_id text, agent_id text, kind memory.record_kind, type text, title text,
+        content text, rationale text, importance memory.unit, tags text[], facet json,
+        state memory.record_state, trust memory.record_trust, source_run_id text,
+        source_session_id text, promoted_decision_id text, superseded_by_record_id text,
+        reason text, change_kind memory.change_kind, actor_fingerprint memory.fingerprint,
         create_time timestamptz,
         -- Only heads have these; the last two only where the record must exist already.
         record_create_time timestamptz, search_text text, expected_revision integer,

@@ -1,7 +1,8 @@
 -- Everything that one call needs to decide, of one snapshot. The first row holds what is there once;
 -- each further row is a head or a revision. Without a marker there is no first row.
 -- No plan may walk through a whole project, whatever the statistics say. LIMIT 1 keeps a lookup by
--- key from being planned as a join; an order that one index has keeps it from the others.
+-- key from being planned as a join; an order that one index has keeps it from the others. Parts of
+-- one type in each column, which a domain is not, need no step of the plan that would make them so.
 -- What stands behind an "if" is left out where a call does not ask for it (statements.py).
 --
 -- $1 tenant  $2 project  $3 record ids
@@ -79,20 +80,22 @@ FROM memory.resource AS m
 UNION ALL
 SELECT
     'head', NULL, NULL, NULL, NULL, NULL, NULL, r.create_time,
-    r.record_id, r.revision, r.revision_id, r.previous_revision_id, r.agent_id, r.kind, r.type,
-    r.title, r.content, r.rationale, r.importance, r.tags, r.facet, r.state, r.trust,
-    r.source_run_id, r.source_session_id, r.promoted_decision_id, r.superseded_by_record_id,
-    r.reason, r.change_kind, r.actor_fingerprint, r.update_time
+    r.record_id, r.revision::integer, r.revision_id, r.previous_revision_id, r.agent_id,
+    r.kind::text, r.type, r.title, r.content, r.rationale, r.importance::float8, r.tags, r.facet,
+    r.state::text, r.trust::text, r.source_run_id, r.source_session_id, r.promoted_decision_id,
+    r.superseded_by_record_id, r.reason, r.change_kind::text, r.actor_fingerprint::text,
+    r.update_time
 FROM memory.records AS r
 WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.record_id = ANY ($3)
 -- if linked:
 UNION ALL
 SELECT
     'revision', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    v.record_id, v.revision, v.revision_id, v.previous_revision_id, v.agent_id, v.kind, v.type,
-    v.title, v.content, v.rationale, v.importance, v.tags, v.facet, v.state, v.trust,
-    v.source_run_id, v.source_session_id, v.promoted_decision_id, v.superseded_by_record_id,
-    v.reason, v.change_kind, v.actor_fingerprint, v.create_time
+    v.record_id, v.revision::integer, v.revision_id, v.previous_revision_id, v.agent_id,
+    v.kind::text, v.type, v.title, v.content, v.rationale, v.importance::float8, v.tags, v.facet,
+    v.state::text, v.trust::text, v.source_run_id, v.source_session_id, v.promoted_decision_id,
+    v.superseded_by_record_id, v.reason, v.change_kind::text, v.actor_fingerprint::text,
+    v.create_time
 FROM unnest($8::text[], $9::bigint[]) AS a (record_id, revision)
 CROSS JOIN LATERAL (
     SELECT r.*

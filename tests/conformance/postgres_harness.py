@@ -41,7 +41,7 @@ _SPOIL = {
     Hazard.REPLICA: "ALTER DATABASE {name} SET default_transaction_read_only = on",
 }
 _CORRUPT = """
-ALTER TABLE memory.records DROP CONSTRAINT IF EXISTS records_state_known;
+ALTER DOMAIN memory.record_state DROP CONSTRAINT IF EXISTS record_state_known;
 UPDATE memory.records SET state = 'melted'
 WHERE tenant_id = '{tenant}' AND project_id = '{project}' AND record_id = '{record}'
 """

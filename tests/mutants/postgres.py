@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import LAWS, Mutant
 
+DOMAINS = "tests/integration/providers/test_postgres_domains.py"
 GATHERING = "tests/integration/providers/test_postgres_gathering.py"
 
 MUTANTS = (
@@ -26,6 +27,20 @@ MUTANTS = (
             "tests/integration/providers/test_postgres_statements.py"
             "::test_a_replay_is_no_error_of_the_server",
         ),
+    ),
+    Mutant(
+        name="a domain holds its columns to nothing",
+        file="providers/postgres/migrations/versions/0007_domains.py",
+        right="CHECK ({condition})",
+        wrong="CHECK (true OR {condition})",
+        tests=(f"{DOMAINS}::test_nobody_stores_what_a_column_may_not_hold",),
+    ),
+    Mutant(
+        name="a migration writes the tables anew",
+        file="providers/postgres/migrations/versions/0007_domains.py",
+        right="CREATE DOMAIN {SCHEMA}.{domain} AS {base}",
+        wrong="CREATE DOMAIN {SCHEMA}.{domain} AS {base} CHECK (true)",
+        tests=(f"{DOMAINS}::test_what_was_stored_before_stays_where_it_is",),
     ),
     Mutant(
         name="a memory is shared by a tag that folds to cross-team",

@@ -16,6 +16,7 @@ from providers.postgres.provider import PostgresMemoryProvider
 from providers.requests import Committed
 from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_proxy import proxied
+from tests.integration.providers.unchecked import drop_checks
 
 PROJECT = ProjectKey("t1", "p1")
 SECONDS = 20.0
@@ -177,13 +178,7 @@ async def test_a_damaged_chain_is_never_exported(
     assert names_of(await exported(provider, PROJECT)) == ["r1"]
     for table in ("records", "revisions"):
         await admin.execute(f"ALTER TABLE memory.{table} DISABLE TRIGGER USER")
-        rows = await admin.fetch(
-            "SELECT conname FROM pg_constraint"
-            " WHERE contype = 'c' AND conrelid = $1::text::regclass",
-            f"memory.{table}",
-        )
-        for row in rows:
-            await admin.execute(f"ALTER TABLE memory.{table} DROP CONSTRAINT {row[0]}")
+    await drop_checks(admin)
     await admin.execute(DAMAGES[name])
     for names in ((), ("r1",)):
         with pytest.raises(StoredDataInvalidError):

@@ -113,13 +113,19 @@ async def _catalog(database: Database) -> set[tuple[object, ...]]:
     connection = await asyncpg.connect(database.admin_dsn)
     rows = await connection.fetch(
         """
-        SELECT conrelid::regclass::text, conname::text, pg_get_constraintdef(oid)
+        SELECT conrelid::regclass::text || contypid::regtype::text, conname::text,
+            pg_get_constraintdef(oid)
         FROM pg_constraint
         WHERE connamespace = 'memory'::regnamespace
-            AND conrelid <> coalesce(to_regclass('memory.alembic_version'), 0)
+            AND conrelid IS DISTINCT FROM to_regclass('memory.alembic_version')
         UNION ALL
-        SELECT table_name, column_name, concat_ws(' ', data_type, udt_name, is_nullable,
-            collation_name, column_default)
+        SELECT typname, format_type(typbasetype, typtypmod), concat_ws(' ', typnotnull, typdefault,
+            typcollation::regcollation)
+        FROM pg_type
+        WHERE typnamespace = 'memory'::regnamespace AND typtype = 'd'
+        UNION ALL
+        SELECT table_name, column_name, concat_ws(' ', data_type, udt_name, domain_name,
+            is_nullable, collation_name, column_default)
         FROM information_schema.columns
         WHERE table_schema = 'memory' AND table_name <> 'alembic_version'
         UNION ALL

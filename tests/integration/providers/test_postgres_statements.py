@@ -29,6 +29,7 @@ from providers.requests import (
 )
 from tests.fixtures.postgres import Database
 from tests.fixtures.postgres_proxy import PostgresProxy, proxied
+from tests.integration.providers.unchecked import drop_checks
 
 PROJECT = ProjectKey("t1", "p1")
 SECONDS = 20.0
@@ -162,7 +163,7 @@ async def test_damaged_heads_are_told(
 ) -> None:
     write = specimens.create(PROJECT, specimens.memory("r1"))
     assert await provider.commit(write, timeout=SECONDS) == Committed()
-    await drop_checks(admin, "records")
+    await drop_checks(admin)
     await admin.execute(f"UPDATE memory.records SET {DAMAGES[name]}")
     with pytest.raises(StoredDataInvalidError):
         await provider.load(EVERYTHING, timeout=SECONDS)
@@ -184,7 +185,7 @@ async def test_damaged_histories_are_told(
     chain = specimens.history("r1", 3)
     write = specimens.create(PROJECT, chain[-1], history=tuple(each.current for each in chain[:-1]))
     assert await provider.commit(write, timeout=SECONDS) == Committed()
-    await drop_checks(admin, "revisions")
+    await drop_checks(admin)
     await admin.execute("ALTER TABLE memory.revisions DISABLE TRIGGER USER")
     await admin.execute(damage)
     with pytest.raises(StoredDataInvalidError):
@@ -213,7 +214,7 @@ async def test_damage_at_the_end_of_a_page_is_told(
     assert await provider.commit(write, timeout=SECONDS) == Committed()
     sound = await provider.revisions(replace(HISTORY, **asked), timeout=SECONDS)
     assert ([each.revision for each in sound.revisions], sound.more) == ([5, 4], True)
-    await drop_checks(admin, "revisions")
+    await drop_checks(admin)
     await admin.execute("ALTER TABLE memory.revisions DISABLE TRIGGER USER")
     await admin.execute(damage)
     with pytest.raises(StoredDataInvalidError):
@@ -229,15 +230,6 @@ async def test_damaged_receipts_are_told(
     await admin.execute("""UPDATE memory.receipts SET refs = '[["r1", "one"]]'""")
     with pytest.raises(StoredDataInvalidError):
         await provider.commit(write, timeout=SECONDS)
-
-
-async def drop_checks(admin: asyncpg.Connection, table: str) -> None:
-    rows = await admin.fetch(
-        "SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = $1::text::regclass",
-        f"memory.{table}",
-    )
-    for row in rows:
-        await admin.execute(f"ALTER TABLE memory.{table} DROP CONSTRAINT {row[0]}")
 
 
 async def test_a_replay_is_no_error_of_the_server(
