@@ -41,7 +41,7 @@ CODE_LENGTH_MAX = 256
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_TERM = re.compile(rf"[^\0-\x1f\x7f-\x9f\ud800-\udfff]{{1,{TERM_LENGTH_MAX}}}")
+_UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def is_storable(text: str) -> bool:
@@ -101,7 +101,9 @@ def check_entry(entry: RecallEntry) -> None:
     """
     counts = entry.terms.counts
     _require(len(counts) <= RECORD_TERMS_MAX, f"at most {RECORD_TERMS_MAX} terms")
-    _require(all(map(_TERM.fullmatch, counts)), f"a term is 1-{TERM_LENGTH_MAX} plain characters")
+    sound = "" not in counts and max(map(len, counts), default=1) <= TERM_LENGTH_MAX
+    sound = sound and _UNSEEN.search("".join(counts)) is None
+    _require(sound, f"a term is 1-{TERM_LENGTH_MAX} plain characters")
     _require(min(counts.values(), default=1) >= 1, "a term occurs at least once")
     _require(entry.terms.length >= sum(counts.values()), "a length is below its counts")
     _require(entry.terms.length <= LENGTH_MAX, f"a length is at most {LENGTH_MAX}")

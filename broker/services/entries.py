@@ -39,20 +39,30 @@ class Entries:
             vectors: Whether the provider keeps any.
             timeout: Seconds that the model may take.
         """
-        kept: list[Made] = [(None, Gap.NOT_KEPT)] * len(told)
-        if vectors:
-            for restricted in (False, True):
-                places = [n for n, each in enumerate(told) if _restricted(each) is restricted]
-                texts = [_text(told[n][0]) for n in places]
-                made = await self._embedded(texts, tenant_id, timeout, restricted=restricted)
-                for place, each in zip(places, made, strict=True):
-                    kept[place] = each
+        kept: Sequence[Made]
+        if vectors and self.asks_a_model:
+            kept = await self._vectors(told, tenant_id, timeout)
+        else:
+            kept = [(None, Gap.OFF if vectors else Gap.NOT_KEPT)] * len(told)
         size = sum(len(content.content) for content, _ in told)
         terms = await with_room(lambda: [terms_of(*each) for each in told], size)
         entries = tuple(
             RecallEntry(each, vector) for each, (vector, _) in zip(terms, kept, strict=True)
         )
         return entries, next((gap for _, gap in kept if gap is not None), None)
+
+    async def _vectors(
+        self, told: Sequence[Told], tenant_id: str, timeout: float
+    ) -> Sequence[Made]:
+        """Ask for those of restricted memories apart, since not every model may see them."""
+        kept: list[Made] = [(None, None)] * len(told)
+        for restricted in (False, True):
+            places = [n for n, each in enumerate(told) if _restricted(each) is restricted]
+            texts = [_text(told[n][0]) for n in places]
+            made = await self._embedded(texts, tenant_id, timeout, restricted=restricted)
+            for place, each in zip(places, made, strict=True):
+                kept[place] = each
+        return kept
 
     async def vector(self, query: str, *, tenant_id: str, timeout: float) -> Made:
         """Return the vector of a query, or why there is none."""
