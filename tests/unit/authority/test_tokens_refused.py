@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,11 @@ FORM: dict[str, tuple[Forged, Fault]] = {
     "header_no_json": (raw_header("alg"), Fault.MALFORMED),
     "header_a_list": (raw_header('["RS256"]'), Fault.MALFORMED),
     "header_alg_twice": (raw_header("{" + GOOD_HEADER + ',"alg":"none"}'), Fault.MALFORMED),
-    "header_too_deep": (raw_header('{"x":' + "[" * 5000 + "]" * 5000 + "}"), Fault.MALFORMED),
+    "header_too_deep": (
+        raw_header('{"x":' + "[" * 5000 + "]" * 5000 + "}"),
+        # From 3.12 on Python reads even that, and the member is what is refused.
+        Fault.MALFORMED if sys.version_info < (3, 12) else Fault.HEADER,
+    ),
     "payload_no_json": (raw_payload(b"{"), Fault.MALFORMED),
     "payload_a_list": (raw_payload(b"[1]"), Fault.MALFORMED),
     "payload_not_utf8": (raw_payload(b'{"iss":"\xff"}'), Fault.MALFORMED),
