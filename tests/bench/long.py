@@ -19,11 +19,12 @@ from tests.bench.cases import Ground
 from tests.bench.ground import ground
 from tests.bench.growth import MANY, SIZES, growth_bars, growth_plans, growths
 from tests.bench.report import Report
-from tests.bench.rounds import ROUNDS, Found, run_rounds, say
+from tests.bench.rounds import Found, run_rounds, say
 from tests.bench.scans import Scan
 
 FILE = machine.ROOT / "bench-long.json"
 PARTS = ("growth", "leaks")
+ROUNDS = 5
 
 Scans = Mapping[str, Sequence[Scan]]
 

@@ -12,25 +12,25 @@ from tests.bench.peers.cases import peer_plans
 from tests.bench.stand import BrokerStand
 
 CALLS: Final[Mapping[str, int]] = {
-    "create": 1_000,
-    "update": 1_000,
-    "get": 1_500,
-    "search": 800,
-    "recall": 200,
-    "compile 10": 500,
-    "compile 100": 300,
-    "compile 1000": 64,
-    "promote": 300,
-    "export": 400,
+    "create": 400,
+    "update": 400,
+    "get": 600,
+    "search": 320,
+    "recall": 80,
+    "compile 10": 200,
+    "compile 100": 120,
+    "compile 1000": 32,
+    "promote": 120,
+    "export": 160,
 }
 """How many calls of the broker a round makes: a second or two of each."""
-SLOWER: Final = {"redis: recall": 48, "redis: compile 1000": 48}
+SLOWER: Final = {"redis: recall": 32}
 """Those that take long, by the name of the case."""
-OTHERS: Final = {1: 200, 64: 1_500}
+OTHERS: Final = {1: 80, 64: 960}
 """At which other concurrencies create and get are measured, and with how many calls."""
-ALONE: Final = 40
+ALONE: Final = 16
 """How many recalls are made one after the other."""
-ECHOES, RAW, RAW_READS, RAW_RECALLS, EVALS = 6_000, 3_200, 6_000, 400, 16_000
+ECHOES, RAW, RAW_READS, RAW_RECALLS, EVALS = 2_400, 1_280, 2_400, 160, 6_400
 MISSING: Final = "{} is not on this machine"
 _SORTS: Final = (
     ("gRPC echo",),

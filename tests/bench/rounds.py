@@ -1,7 +1,8 @@
 """Runs all plans in turn, round by round, so that what the machine does meanwhile meets them alike.
 
 What is told is the median over rounds. A ratio is the median of the ratios of each round: both of
-its figures are of the same round, minutes apart at most.
+its figures are of the same round, seconds apart. A machine that others share may be half as fast
+from one second to the next, so that many short rounds say more than few long ones.
 """
 
 import sys
@@ -11,7 +12,7 @@ from contextlib import AsyncExitStack
 
 from tests.bench.cases import Case, Plan, Sample
 
-ROUNDS = 5
+ROUNDS = 10
 WARM_SHARE = 5
 """The round that warms up makes one call in so many."""
 

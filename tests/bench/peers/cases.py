@@ -169,10 +169,10 @@ def peer_plans(ground: Ground, stand: BrokerStand) -> list[Plan]:
     langgraph, mem0 = Library(ground, "langgraph_store"), Library(ground, "mem0_memory")
     asked_once, asking = Services(stand, "once"), Services(stand, "owner")
     listed: list[tuple[str, Library | Services, Mapping[str, int]]] = [
-        (LANGGRAPH, langgraph, {"put": 4_000, "get": 4_000, "search": 1_000}),
-        (MEM0, mem0, {"add": 300, "get": 2_000, "search": 300}),
-        (OURS, asked_once, {"create": 1_000, "get": 2_000, "search": 1_000}),
-        (OURS_ASKING, asking, {"create": 500, "get": 1_000, "search": 500}),
+        (LANGGRAPH, langgraph, {"put": 1_600, "get": 1_600, "search": 400}),
+        (MEM0, mem0, {"add": 120, "get": 800, "search": 120}),
+        (OURS, asked_once, {"create": 400, "get": 800, "search": 400}),
+        (OURS_ASKING, asking, {"create": 200, "get": 400, "search": 200}),
     ]
     return [
         Plan(PeerCase(f"{name}: {operation}", peer, operation), calls)
