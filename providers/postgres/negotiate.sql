@@ -101,6 +101,12 @@ SELECT
             OR EXISTS (SELECT FROM relations WHERE relowner = me.oid)
             OR EXISTS (SELECT FROM pg_namespace WHERE nspname = 'memory' AND nspowner = me.oid)
             OR EXISTS (
+                SELECT
+                FROM pg_type AS t
+                JOIN pg_namespace AS n ON n.oid = t.typnamespace
+                WHERE n.nspname = 'memory' AND t.typtype = 'd' AND t.typowner = me.oid
+            )
+            OR EXISTS (
                 SELECT FROM pg_database WHERE datname = current_database() AND datdba = me.oid
             )
             OR has_database_privilege(current_database(), 'CREATE')

@@ -1,5 +1,6 @@
 """The domains of the columns: what each refuses, and the migration that brings them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -260,6 +261,35 @@ async def test_what_should_not_be_stored_fails_it(
     assert await check_of(old, table, column) == (name, f"{check} NOT VALID")
     domains = "SELECT count(*) FROM pg_type WHERE typnamespace = 'memory'::regnamespace"
     assert await old.fetchval(f"{domains} AND typtype = 'd'") == 0
+
+
+async def test_a_check_that_is_gone_does_not_stop_it(old: Database) -> None:
+    """004-101: it was to go anyway; what is stored is looked at all the same."""
+    name, _ = await check_of(old, "records", "importance")
+    await old.execute(f"ALTER TABLE memory.records DROP CONSTRAINT {name}")
+    await migrate(TREE, old.admin_dsn, old.runtime_role)
+    assert await old.fetchval("SELECT version_num FROM memory.alembic_version") == "0007"
+
+
+@pytest.mark.parametrize("first", TABLES)
+async def test_nobody_is_ended_who_uses_the_tables_meanwhile(old: Database, first: str) -> None:
+    """004-101: in whatever order, and for longer than the server looks for deadlocks."""
+    link = await asyncpg.connect(old.admin_dsn)
+    ask = "SELECT count(*) FROM memory.{}".format
+    async with link.transaction():
+        await link.execute(ask(first))
+        migration = asyncio.create_task(migrate(TREE, old.admin_dsn, old.runtime_role))
+        waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+        while not await old.fetchval(waits):
+            assert not migration.done()
+            await asyncio.sleep(0.01)
+        for table in TABLES:
+            assert await link.fetchval(ask(table), timeout=SECONDS)
+        await asyncio.sleep(1.5)  # the server looks for deadlocks after one
+        assert not migration.done()
+    await migration
+    await link.close()
+    assert await old.fetchval("SELECT version_num FROM memory.alembic_version") == "0007"
 
 
 async def check_of(database: Database, table: str, column: str) -> tuple[str, str]:

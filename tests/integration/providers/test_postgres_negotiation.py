@@ -37,6 +37,8 @@ TOO_MANY = {
     "create in the schema": "GRANT CREATE ON SCHEMA memory TO {role}",
     "create in the database": "GRANT CREATE ON DATABASE {name} TO {role}",
     "ownership of a table": "ALTER TABLE memory.claims OWNER TO {role}",
+    "ownership of a domain": "GRANT CREATE ON SCHEMA memory TO {role};"
+    " ALTER DOMAIN memory.unit OWNER TO {role}; REVOKE CREATE ON SCHEMA memory FROM {role}",
     "ownership of the schema": "ALTER SCHEMA memory OWNER TO {role}",
     "ownership of the database": "ALTER DATABASE {name} OWNER TO {role}",
 }

@@ -1,7 +1,8 @@
 """Hold columns to their values by domains: a session keeps such checks ready, a table's it does not.
 
 No table is written anew. A column changes to a domain that allows everything yet; the check comes
-after it, and looks through what is stored.
+after it, and looks through what is stored. All tables are taken at once, before anything is done:
+one after the other, those who use them in another order would wait for each other.
 """
 
 import sqlalchemy as sa
@@ -38,6 +39,26 @@ CHANGE_KINDS = (
     "forgotten",
     "superseded",
 )
+
+
+# Who waits for a table keeps all others from it, and after a second one of two who wait for each
+# other is ended. So it waits for less, gives back what it has, and tries again for a minute.
+TAKE = """
+DO $$
+BEGIN
+    FOR attempt IN 1..100 LOOP
+        BEGIN
+            PERFORM set_config('lock_timeout', '300ms', true);
+            LOCK TABLE memory.records, memory.revisions, memory.receipts IN ACCESS EXCLUSIVE MODE;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(random() * 0.6);
+        END;
+    END LOOP;
+    RAISE EXCEPTION 'records, revisions or receipts were in use all the time; migrate again later';
+END
+$$
+"""
 
 
 def known(values: tuple[str, ...]) -> str:
@@ -77,10 +98,11 @@ COLUMNS = {
 
 def upgrade() -> None:
     """Apply it. There is no way back."""
+    op.execute(TAKE)
     for domain, base, _, _ in DOMAINS:
         op.execute(f"CREATE DOMAIN {SCHEMA}.{domain} AS {base}")
     for table, columns in COLUMNS.items():
-        dropped = (f"DROP CONSTRAINT {table}_{check}" for _, _, check in columns)
+        dropped = (f"DROP CONSTRAINT IF EXISTS {table}_{check}" for _, _, check in columns)
         typed = (f"ALTER COLUMN {name} TYPE {SCHEMA}.{domain}" for name, domain, _ in columns)
         op.execute(f"ALTER TABLE {SCHEMA}.{table} {', '.join((*dropped, *typed))}")
     for domain, _, check, condition in DOMAINS:
