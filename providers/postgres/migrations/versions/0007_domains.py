@@ -45,11 +45,14 @@ CHANGE_KINDS = (
 # other is ended. So it waits for less, gives back what it has, and tries again for a minute.
 TAKE = """
 DO $$
+DECLARE
+    before text := current_setting('lock_timeout');
 BEGIN
     FOR attempt IN 1..100 LOOP
         BEGIN
             PERFORM set_config('lock_timeout', '300ms', true);
             LOCK TABLE memory.records, memory.revisions, memory.receipts IN ACCESS EXCLUSIVE MODE;
+            PERFORM set_config('lock_timeout', before, true);
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             PERFORM pg_sleep(random() * 0.6);
